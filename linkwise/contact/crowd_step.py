@@ -28,7 +28,7 @@ from linkwise.contact.geometry.points import UNUSED_GAP, tangents
 from linkwise.contact.holding import Held, Holding
 from linkwise.contact.joint_rows import FrictionOf, JointCones, JointRow, slopes_of
 from linkwise.contact.near_ends import Factors, NearEnds
-from linkwise.contact.passivity import Parting, Works, balanced, balanced_where_fast, work_in_step
+from linkwise.contact.passivity import Parting, Works, balanced, balanced_where_needed, work_in_step
 from linkwise.contact.point_laws import Laws, over_used
 from linkwise.contact.primal import Along, Primal
 from linkwise.contact.results import ContactStep
@@ -94,7 +94,8 @@ def crowd_step(
     if middle.parting is None:
         if not rules.bounds_energy or crowd.tree.has_modes:
             return end
-        v_end = balanced_where_fast(crowd.tree, (q, v), end.step[:2], (v_new, mean), h)
+        gain = sum(end.work, 0.0) - middle.driven(found)[0] if crowd.features.bounces else 0.0
+        v_end = balanced_where_needed(crowd.tree, (q, v), end.step[:2], (v_new, mean), h, gain)
         return end._replace(step=end.step._replace(v=v_end))
     done = work_in_step(crowd.tree, middle.q, h, tau, f_ext, implicit, (end.mean, end.change, end.shift))
     works = middle.works(middle.parting, found, end, done)
@@ -421,10 +422,15 @@ class MiddleOfCrowd:
 
     def works(self, parting: Parting, impulses: Flat, end: AccountedStep, of_forces: Scalar) -> Works:
         """Works of all that acts, where those of all rows and of forces are known."""
+        driven, lifting = self.driven(impulses, parting)
+        work = end.work
+        return Works(of_forces + driven + lifting, work[0] + work[1] + work[2] - driven)
+
+    def driven(self, impulses: Flat, parting: Parting | None = None) -> list[Scalar]:
+        """Works that surfaces drive, which move by themselves or give way, and of lifting what overlaps deeply, J."""
         features = self.crowd.features
 
         def of_point(now: Flat, slot: Flat, other: Flat, rates: Flat, own: Flat) -> tuple[list[Scalar], list[Scalar]]:
-            # Works that surfaces drive, which move by themselves or give way, and of lifting what overlaps deeply.
             driven, lifting = now
             (_, gap, drift), (before, after), point = other, rates, KeptPoint.of(slot, self.crowd.names)
             is_used = point.more["number"] > 0.0
@@ -433,17 +439,19 @@ class MiddleOfCrowd:
                 spin, slide = point.drift
                 for (moment, force), x in zip(ways(features, point), own, strict=True):
                     soft = soft + x * (moment.dot(spin) + force.dot(slide))
-            pressed = where(parting.is_granted(gap), maximum(own[0] * (after + drift), 0.0), 0.0)
+            pressed: Scalar = 0.0
+            if parting is not None:
+                pressed = where(parting.is_granted(gap), maximum(own[0] * (after + drift), 0.0), 0.0)
             if features.gives:
                 gives = point.more["stiffness"] > 0.0
                 soft = soft + where(gives, 0.5 * own[0] * (before + after), 0.0)
                 pressed = where(gives, 0.0, pressed)
             return [driven + where(is_used, soft, 0.0), lifting + where(is_used, pressed, 0.0)], []
 
+        if parting is None and not (features.drifts or features.gives):
+            return [0.0, 0.0]
         columns = [self.slots, self.others, self.rates, self.primal.of_points(impulses)]
-        driven, lifting = over_used(self.used, columns, of_point, [0.0, 0.0])[0]
-        work = end.work
-        return Works(of_forces + driven + lifting, work[0] + work[1] + work[2] - driven)
+        return over_used(self.used, columns, of_point, [0.0, 0.0])[0]
 
     # The end.
     def end(self, v_new: list[Scalar], impulses: list[Scalar]) -> AccountedStep:

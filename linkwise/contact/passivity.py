@@ -1,6 +1,6 @@
 """Steps that create no energy: those of bodies that nothing but contact couples, and of mechanisms that are asked to.
 
-And those of mechanisms whose joints turn far in a step (:func:`balanced_where_fast`).
+And those of mechanisms whose joints turn far in a step (:func:`balanced_where_needed`).
 
 Forces act in the middle of a step and do work at the mean of the velocities before and after. What errs is the rest:
 bias forces belong to a mean velocity that nobody knows before a blow, inertias change on the way, and so does the
@@ -196,14 +196,21 @@ class _Energies(NamedTuple):
         return cls(kinetic_energy(tree, q, v), -tree.root.rotate(tree.gravity).dot(moment), flying, centres)
 
 
-def balanced_where_fast(
-    tree: Tree, start: tuple[Flat, Flat], end: tuple[Flat, Flat], middle: tuple[Flat, Flat], h: Scalar
+def balanced_where_needed(
+    tree: Tree,
+    start: tuple[Flat, Flat],
+    end: tuple[Flat, Flat],
+    middle: tuple[Flat, Flat],
+    h: Scalar,
+    gain: Scalar,
 ) -> list[Scalar]:
-    """The velocity at the end of a step, with the energy that works explain where freedoms turn far in it.
+    """The velocity at the end of a step, with the energy that works explain where that is needed.
 
-    There the mean velocity at which bias forces are taken is far from the true one, and links that whirl after a blow
-    would gain energy without bounds. All that acts does the work of those joint forces which the motion of the middle
-    takes. Elsewhere nothing is computed, and derivatives are those of the velocity as it was.
+    Where freedoms turn far in a step, the mean velocity at which bias forces are taken is far from the true one, and
+    links that whirl after a blow would gain energy without bounds. And Newton's law of impact, which asks for the
+    speed with which surfaces part whatever friction does meanwhile, creates energy in some blows (Kane and Levinson
+    1985): that is taken back. All that acts does the work of those joint forces which the motion of the middle takes.
+    Elsewhere nothing is computed, and derivatives are those of the velocity as it was.
 
     Args:
         tree: of links.
@@ -211,17 +218,18 @@ def balanced_where_fast(
         end: likewise, as the step has them.
         middle: the velocity at the end in the axes of the middle, and the one that bias forces were taken at.
         h: s.
+        gain: work of rigid contacts that bounce, J, which is none where it is not positive.
     """
     far = hold(h * h * maximum(*(_fastest(tree, *state) for state in (start, end))))
-    given = [far, *(hold(x) for part in (*start, *end, *middle) for x in part)]
+    given = [far, maximum(hold(gain), 0.0), *(hold(x) for part in (*start, *end, *middle) for x in part)]
     places = [link.v_start + k for link in tree if link.index in masses_that_fly(tree) for k in (3, 4, 5)]
 
     def asks(_: Flat, given: Flat) -> Scalar:
         asked: Scalar = given[0] > _SOME * _SOME
-        return asked
+        return asked if is_zero(gain) else asked | (given[1] > 0.0)
 
     def once(_: Flat, given: Flat) -> tuple[list[Scalar], list[Scalar]]:
-        numbers = iter(given[1:])
+        gained, numbers = given[1], iter(given[2:])
         q, v, q_end, v_end, after, mean = ([next(numbers) for _ in part] for part in (*start, *end, *middle))
         half = [0.5 * h * x for x in v]
         before = carried(tree, v, half)
@@ -230,8 +238,9 @@ def balanced_where_fast(
         work: Scalar = 0.0
         for effort, a, b in zip(efforts, before, after, strict=True):
             work = work + effort * (0.5 * h * (a + b))
-        scaling, _ = _scaling(tree, (q, v), (q_end, v_end), Works(work, 0.0), stays=False)
+        scaling, _ = _scaling(tree, (q, v), (q_end, v_end), Works(work - gained, 0.0), stays=False)
         share = minimum((sqrt(given[0]) - _SOME) / (_FAR - _SOME), 1.0)
+        share = share if is_zero(gain) else where(gained > 0.0, 1.0, share)
         changes = [scaling.factor - 1.0, *scaling.added.values()]
         return [], [where(asks([], given), share * x, 0.0) for x in changes]
 

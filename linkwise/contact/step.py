@@ -45,7 +45,7 @@ from linkwise.contact.passivity import (
     Parting,
     Works,
     balanced,
-    balanced_where_fast,
+    balanced_where_needed,
     part_of_mean_that_is_paid,
     work_in_step,
 )
@@ -164,7 +164,8 @@ def accounted_step(
         stays = middle.lifts or middle.parting is not None
         q_new, v_new = balanced(tree, (q, v), (q_new, v_new), works, stays)
     elif rules.bounds_energy and not tree.has_modes:
-        v_new = balanced_where_fast(tree, (q, v), (q_new, v_new), (end.v, mean), h)
+        gain = middle.gain_of_bounces(response, end, work)
+        v_new = balanced_where_needed(tree, (q, v), (q_new, v_new), (end.v, mean), h, gain)
     residuals = [hold(x) for x in middle.residuals(response, end.V, end.impulses)]
     last = ContactStep(q_new, v_new, end.impulses, gaps, residuals, middle.overflow)
     return AccountedStep(last, work, *ways)
@@ -543,17 +544,30 @@ class MiddleOfStep:
                 total[kind] = total[kind] + 0.5 * x * (row.of(self.before) + row.of(V))
         return total
 
+    def stored(self, response: Response, end: Velocities) -> Scalar:
+        """Work of the normals of surfaces that give way, J."""
+        total: Scalar = 0.0
+        for point, place in zip(self.points, self.normals, strict=True):
+            if not point.touch.material.is_rigid:
+                (row,), x = response.cones[place].rows, end.impulses[response.starts[place]]
+                total = total + 0.5 * x * (row.of(self.before) + row.of(end.V))
+        return total
+
+    def gain_of_bounces(self, response: Response, end: Velocities, work: Flat) -> Scalar:
+        """Work of all rigid contacts where some bounce by Newton's law, J: positive where that creates energy."""
+        materials = [point.touch.material for point in self.points]
+        if not any(m.restitution > 0.0 and m.impact == "newton" for m in materials):
+            return 0.0
+        return sum(work, 0.0) - self.driven(end.impulses) - self.stored(response, end)
+
     def works(self, response: Response, end: Velocities, work: Flat, of_forces: Scalar, mean: Flat) -> Works:
         """Works of all that acts, where those of all rows and of forces are known."""
         impulses = end.impulses
-        driven = self.driven(impulses)
-        granted: Scalar = 0.0
+        driven, granted = self.driven(impulses) + self.stored(response, end), 0.0
         for k, (point, place, gap) in enumerate(zip(self.points, self.normals, self.start_gaps, strict=True)):
             (row,), x = response.cones[place].rows, impulses[response.starts[place]]
-            after = row.of(end.V)
-            if not point.touch.material.is_rigid:
-                driven = driven + 0.5 * x * (row.of(self.before) + after)
-            else:
+            if point.touch.material.is_rigid:
+                after = row.of(end.V)
                 parts = self.overlaps[k] > 0.0 if self.parting is None else self.parting.is_granted(gap)
                 granted = granted + where(parts, maximum(x * after, 0.0), 0.0)
         if self.lifts:
