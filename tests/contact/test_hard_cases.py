@@ -408,7 +408,7 @@ def test_bounces_with_friction_create_no_energy(solver: Any, friction: float, re
 @pytest.mark.parametrize("restitution", [0.0, 0.9])
 @pytest.mark.parametrize("friction", [0.8, 1.5, 2.5])
 def test_rods_that_friction_wedges_obey_all_laws(friction: float, restitution: float) -> None:
-    """What is left of an overlap, or a bounce, asked for up to 1e14 N, and other laws were missed by metres a second."""
+    """The rest of an overlap, or a bounce, asked for up to 1e14 N; other laws were missed by metres a second."""
     motion, energy = thrown(rods(1, "dual", friction=friction, restitution=restitution), 64)
     assert np.abs(motion.contacts.residual[..., 0]).max() < 1e-8
     assert np.abs(motion.contacts.force).max() < 2e4
