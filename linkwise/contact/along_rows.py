@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from itertools import accumulate
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from linkwise.contact.cones import Cone
+from linkwise.contact.cones import UNSOLVED, UNSOLVED_SINGLE, Cone
 from linkwise.contact.near_ends import Ends, Factors, NearEnds
 from linkwise.contact.point_laws import Laws, over_used
 from linkwise.contact.smoothed import FIRMNESS, SmoothedSlope, followed, is_missed
@@ -32,9 +32,6 @@ FEW = 8, 6
 
 TOGETHER, MORE_TOGETHER = 4, 8
 """Groups that are passed over together where no state uses them: where points are few, and where they are many."""
-
-UNSOLVED, UNSOLVED_SINGLE = 1e-6, 1e-3
-"""m/s, of Signorini's condition, beyond which a step is taken for one without a solution; with seven digits."""
 
 SWEEPS_AGAIN, SWEEPS_AT_A_TIME = 800, 20
 """The most sweeps for states that Newton steps do not solve, and how many of them between two looks at the laws."""

@@ -27,6 +27,7 @@ from linkwise.dataclass import dataclass, replace
 from linkwise.mechanism.contacts import ContactRules
 from linkwise.spatial.scalar import (
     Scalar,
+    by_digits,
     hold,
     is_zero,
     maximum,
@@ -45,6 +46,9 @@ _TINY = 1e-30  # beside squares of velocities and impulses
 
 WRITTEN_OUT = 4000
 """Products up to which sweeps are written out: numbers then stay in registers."""
+
+UNSOLVED, UNSOLVED_SINGLE = 1e-6, 1e-3
+"""m/s, of Signorini's condition, beyond which a step is taken for one without a solution; with seven digits."""
 
 SWEEPS_AGAIN, FAR = 4000, 1000.0
 """The most sweeps for states that Newton steps do not solve: those that miss the tolerance by so many times."""
@@ -304,6 +308,47 @@ class Response:
         return SmoothedLaws(self, V, impulses, width).newton_step(proximal)
 
     def solved(
+        self,
+        V: Sequence[Scalar],
+        impulses: Sequence[Scalar],
+        rules: ContactRules,
+        eased: Callable[[Scalar], Response] | None = None,
+    ) -> tuple[list[Scalar], list[Scalar]]:
+        """Impulses that obey all laws, and V with them; where there are none, those of laws that are ``eased``.
+
+        These are asked for whether a state has eased laws; such a state begins anew, without impulses.
+        """
+        if eased is None or rules.rounds == 1:
+            return self._found(V, impulses, rules)
+        n = len(V)
+        free = [a - b for a, b in zip(V, self.pushed([0.0] * n, impulses), strict=True)]
+        limit = by_digits(self.slopes[0], UNSOLVED, UNSOLVED_SINGLE)
+        begin = [*free, *([0.0] * len(impulses))]
+
+        def attempt(state: list[Scalar]) -> list[Scalar]:
+            is_eased = state[-2] > 0.5
+            laws = eased(is_eased)
+            V, found = laws._found(state[:n], state[n:-2], rules)
+            again = (laws.signorini(V, found) > limit) & (state[-2] < 0.5)
+            following = [where(again, a, b) for a, b in zip(begin, [*V, *found], strict=True)]
+            return [*following, where(again, 1.0, state[-2]), where(again, 0.0, 1.0)]
+
+        last = repeated_while(lambda state: state[-1] < 0.5, attempt, [*V, *impulses, 0.0, 0.0])
+        return last[:n], last[n:-2]
+
+    def signorini(self, V: Sequence[Scalar], impulses: Sequence[Scalar]) -> Scalar:
+        """The largest residual of Signorini's condition, m/s."""
+        worst: Scalar = 0.0
+        for k, (cone, start) in enumerate(zip(self.cones, self.starts, strict=True)):
+            (w, *_), x, slope = self.velocities(k, V, impulses), impulses[start], self.slopes[k]
+            if cone.kind == "range":
+                sign, left = cone.nearer_end(w)
+                worst = maximum(worst, abs(minimum(sign * x * slope, left)))
+            elif cone.kind == "half_line":
+                worst = maximum(worst, abs(minimum((x - cone.least) * slope, w)))
+        return worst
+
+    def _found(
         self, V: Sequence[Scalar], impulses: Sequence[Scalar], rules: ContactRules
     ) -> tuple[list[Scalar], list[Scalar]]:
         """Impulses that obey all laws, and V with them: sweeps, then Newton steps, then sweeps again.

@@ -33,7 +33,7 @@ from linkwise.contact.point_laws import Laws, over_used
 from linkwise.contact.primal import Along, Primal
 from linkwise.contact.results import ContactStep
 from linkwise.contact.smoothed import NARROW
-from linkwise.contact.step import CLOSE, STEADY, AccountedStep, part_of_mean, parting, stiffened, within
+from linkwise.contact.step import CLOSE, STEADY, WEDGED, AccountedStep, part_of_mean, parting, stiffened, within
 from linkwise.dataclass import replace
 from linkwise.mechanism.contacts import ContactRules
 from linkwise.spatial.scalar import Items, Scalar, hold, is_zero, looped_over, maximum, minimum, sqrt, where
@@ -50,9 +50,6 @@ TURN = 7
 
 ALL = 2.0
 """Of slip, beyond any part of what turning accounts for."""
-
-FIRM = 1e-7
-"""Of a point's own mobility, by which its normal gives way: one that friction alone wedges has some impulse then."""
 
 
 def crowd_step(
@@ -254,21 +251,25 @@ class MiddleOfCrowd:
         def laws(
             state: Flat, slot: Flat, a: Flat, b: Flat, bias: Flat, other: Flat
         ) -> tuple[list[Scalar], list[Scalar]]:
-            used, more, ells, start, give = slot[10] > 0.0, KeptPoint.of(slot, names).more, [], 0, other[0]
-            asked = bias[0] + other[2]
+            used, more, start, give = slot[10] > 0.0, KeptPoint.of(slot, names).more, 0, other[0]
+            ells: list[Scalar] = []
+            coefficients = [more["friction"] * friction, *(more[name] for name in radii)]
+            asked, taken = bias[0] + other[2], 0.0
             for rows in (1, *disks):
                 own = range(start, start + rows)
                 ell = _largest([[_dot(a, i, b, j, len(a) // self.rows) for j in own] for i in own])
                 if start == 0:
-                    across = [_dot(a, 0, b, j, len(a) // self.rows) for j in (1, 2)]
-                    possible = parting(asked, ell, maximum(ell, stuck), across, more["friction"] * friction)
-                    asked = where(is_held(self.crowd.tree, more["first"], more["second"]), possible, asked)
-                    give = maximum(give, maximum(stuck - ell, FIRM * ell))
+                    response = ell
+                    give = maximum(give, maximum(stuck - ell, WEDGED * ell))
                     ell = ell + give
+                else:
+                    across = [_dot(a, 0, b, j, len(a) // self.rows) for j in own]
+                    taken = taken + coefficients[len(ells) - 1] * sqrt(squared(across))
                 ells.append(where(used, maximum(ell, 1e-30), 1.0))
                 start += rows
+            possible = parting(asked, response, maximum(response, stuck), taken)
+            asked = where(is_held(self.crowd.tree, more["first"], more["second"]), possible, asked)
             eased = maximum(asked, 0.0) - other[2]
-            coefficients = [more["friction"] * friction, *(more[name] for name in radii)]
             return [], Laws([asked - other[2], *bias[1:]], eased, give, coefficients, ells).numbers
 
         # Not the tree's masses: regrouped, those of an arm on the ground are all its base's, which does not move.

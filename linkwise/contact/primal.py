@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from linkwise.contact.cones import Cone
+from linkwise.contact.cones import UNSOLVED, UNSOLVED_SINGLE, Cone
 from linkwise.contact.elimination import eliminated, eliminated_in_loops
 from linkwise.contact.point_laws import Laws, Made, off_the_disk, over_used
 from linkwise.contact.smoothed import PROXIMAL, SmoothedSlope, followed
@@ -37,9 +37,6 @@ Flat = Sequence[Scalar]
 
 WRITTEN_OUT = 12
 """Freedoms up to which elimination is written out."""
-
-UNSOLVED, UNSOLVED_SINGLE = 1e-6, 1e-3
-"""m/s, of Signorini's condition, beyond which a step is taken for one without a solution; with seven digits."""
 
 TOGETHER = 6
 """Equations of Newton's system that are summed up in one pass over the points."""

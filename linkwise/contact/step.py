@@ -66,6 +66,9 @@ from linkwise.spatial.vectors import Motion, Vec
 
 Flat = Sequence[Scalar]
 
+WEDGED = 1e-7
+"""Of its answer, by how much a normal gives way to what joints hold: one that friction wedges has some impulse then."""
+
 FREELY = 10.0
 """Of what friction leaves of the answer of a normal, how many times counts for whole."""
 
@@ -266,7 +269,7 @@ class MiddleOfStep:
         self, response: Response, V: Flat, impulses: Flat, nu: Field[Any], mean: Flat, rules: ContactRules
     ) -> Velocities:
         """The solution of all cones, found from some V and impulses."""
-        V, found = response.solved(V, impulses, rules)
+        V, found = response.solved(V, impulses, rules, self.eased if self.held_normals else None)
         pushed = self.pushed(nu, found)
         self.held = pushed[len(self.before) :]
         v = [a + b for a, b in zip(self.v, self.moved(nu, pushed), strict=True)]
@@ -275,6 +278,24 @@ class MiddleOfStep:
         kept = self.pushed(nu, [hold(x) for x in found])
         width = rules.width_of_derivatives
         return Velocities(*self.solution.of_cones(v, mean, kept, response, V, found, width))
+
+    def eased(self, is_eased: Scalar) -> Response:
+        """The cones for states whose surfaces need not part, where friction wedges several points against another.
+
+        There normals give way a little, too: what is wedged has some impulse then, and not any.
+        """
+
+        def easy(cone: Cone, slope: Scalar, drift: Scalar) -> Cone:
+            bias = maximum(cone.bias[0] + drift, 0.0) - drift
+            give = cone.compliance + where(is_eased, WEDGED * slope, 0.0)
+            return replace(cone, bias=(where(is_eased, bias, cone.bias[0]),), compliance=give)
+
+        strict = Response(self.all_cones, self.Lambda)
+        cones = [
+            easy(cone, slope, self.held_normals[k]) if k in self.held_normals else cone
+            for k, (cone, slope) in enumerate(zip(self.all_cones, strict.slopes, strict=True))
+        ]
+        return Response(cones, self.Lambda)
 
     def _gained(self, nu: Field[Any]) -> tuple[list[Scalar], list[Scalar]]:
         """The hJ𝓜⁻¹(τ - c) = hε*ν along the pulls of contacts and joints, and along those that hold."""
@@ -323,6 +344,8 @@ class MiddleOfStep:
         """Of normals, how fast surfaces part before the step, along pulls."""
         self.slips: dict[int, list[Scalar]] = {}
         """Of tangents, by the place of their cone: the slip before the step, with a belt's velocity."""
+        self.held_normals: dict[int, Scalar] = {}
+        """Of normals against what joints hold, by the place of their cone: the velocity of a belt along it."""
         self.expanding: dict[int, Scalar] = {}
         """Of normals that bounce by Poisson's law, which part of their impulse of compression they get once more."""
         sliding: dict[Any, list[_Sliding]] = {}
@@ -346,28 +369,28 @@ class MiddleOfStep:
                     self.expanding[len(found)] = where(bounces, m.restitution, 0.0)
             has_friction = max(m.coefficients) > 0.0
             mu = (m.coefficients[0] if m.is_isotropic else 1.0) * point.touch.friction
-            pair = tuple(next(rows) for _ in range(2)) if has_friction else ()
+            given = ((mu, 2 * has_friction), (m.torsion, 1 * (m.torsion > 0.0)), (m.rolling, 2 * (m.rolling > 0.0)))
+            disks = [(radius, tuple(next(rows) for _ in range(count))) for radius, count in given if count]
             if m.is_rigid and id(point.touch) in least:
                 answers = [normal.of(line) for line in self.Lambda]
-                response, *across = (hold(row.of(answers)) for row in (normal, *pair))
+                response, across = hold(normal.of(answers)), [[row.of(answers) for row in own] for _, own in disks]
+                taken = sum((radius * sqrt(squared(own)) for (radius, _), own in zip(disks, across, strict=True)), 0.0)
                 answer = maximum(hold(least[id(point.touch)]), response)
-                bias, R = parting(bias, response, answer, across, hold(mu)), R + (answer - response)
+                bias, R = parting(bias, response, answer, hold(taken)), R + (answer - response)
+                self.held_normals[len(found)] = drift
             place, links = len(found), tuple(link.index for link in point.touch.links)
             self.normals.append(place)
             found.append(Cone((normal,), (bias - drift,), "half_line", compliance=R, links=links))
-            if has_friction:
-                bare = [-next(drifts) for _ in pair]
-                forces = [force for _, force in list(point.directions())[1:3]]
-                slip = [row.of(self.before) + b for row, b in zip(pair, bare, strict=True)]
-                sliding.setdefault(_shared_by(point, pair[0], len(found)), []).append(
-                    _Sliding(len(found), slip, forces, turn.slip, point.gap + way)
-                )
-                self.slips[len(found)] = [a + b for a, b in zip(slip, bare, strict=True)]
-                found.append(Cone(pair, tuple(bare), "disk", mu, place, links=links))
-            for radius, count in ((m.torsion, 1), (m.rolling, 2)):
-                if radius > 0.0:
-                    own = tuple(next(rows) for _ in range(count))
-                    found.append(Cone(own, tuple(-next(drifts) for _ in own), "disk", radius, place, links=links))
+            for k, (radius, own) in enumerate(disks):
+                bare = [-next(drifts) for _ in own]
+                if k == 0 and has_friction:
+                    forces = [force for _, force in list(point.directions())[1:3]]
+                    slip = [row.of(self.before) + b for row, b in zip(own, bare, strict=True)]
+                    sliding.setdefault(_shared_by(point, own[0], len(found)), []).append(
+                        _Sliding(len(found), slip, forces, turn.slip, point.gap + way)
+                    )
+                    self.slips[len(found)] = [a + b for a, b in zip(slip, bare, strict=True)]
+                found.append(Cone(own, tuple(bare), "disk", radius, place, links=links))
         for points in sliding.values():
             for place, turned in _turned(points):
                 bias = tuple(a + b for a, b in zip(found[place].bias, turned, strict=True))
@@ -585,20 +608,12 @@ class MiddleOfStep:
 
     def residuals(self, response: Response, V: Flat, impulses: Flat) -> list[Scalar]:
         """Largest residuals of Signorini's condition (m/s), the cones (N s) and maximal dissipation (J)."""
-        signorini: Scalar = 0.0
         beyond: Scalar = 0.0
         lost: Scalar = 0.0
         for k, (cone, start) in enumerate(zip(response.cones, response.starts, strict=True)):
-            w = response.velocities(k, V, impulses)
-            own = impulses[start : start + len(w)]
-            if cone.kind == "range":
-                sign, left = cone.nearer_end(w[0])
-                free = minimum(sign * own[0] * response.slopes[k], left)
-                signorini = maximum(signorini, maximum(free, -free))
-            elif cone.kind == "half_line":
-                free = minimum((own[0] - cone.least) * response.slopes[k], w[0])
-                signorini = maximum(signorini, maximum(free, -free))
-            elif cone.kind == "disk":
+            if cone.kind == "disk":
+                w = response.velocities(k, V, impulses)
+                own = impulses[start : start + len(w)]
                 reach = cone.radius * (impulses[response.starts[cone.follows]] if cone.follows is not None else 1.0)
                 length, speed = (sqrt(sum((x * x for x in xs), 0.0)) for xs in (own, w))
                 beyond = maximum(beyond, length - reach)
@@ -606,7 +621,7 @@ class MiddleOfStep:
                 for x, y in zip(own, w, strict=True):
                     power = power + x * y
                 lost = maximum(lost, abs(power + reach * speed))
-        return [signorini, beyond, lost]
+        return [response.signorini(V, impulses), beyond, lost]
 
 
 class _Turn(NamedTuple):
@@ -716,7 +731,7 @@ def going_on(response: Response, V: Flat, impulses: Flat) -> list[Scalar]:
     return found
 
 
-def parting(bias: Scalar, response: Scalar, answer: Scalar, across: Flat, mu: Scalar) -> Scalar:
+def parting(bias: Scalar, response: Scalar, answer: Scalar, taken: Scalar) -> Scalar:
     """The bias of a normal, of which that part counts that surfaces can do to part.
 
     Where nothing moves along the normal (the hub of a wheel, the face of a turntable) that is none of it, and where
@@ -727,11 +742,9 @@ def parting(bias: Scalar, response: Scalar, answer: Scalar, across: Flat, mu: Sc
         bias: what the law of the normal speaks of, m/s, is w + bias.
         response: W_nn.
         answer: the same with compliance, positive.
-        across: W_tn, of tangents.
-        mu: the coefficient of friction.
+        taken: the most that friction of all kinds takes of it, μ|W_tn|.
     """
-    left = response - mu * sqrt(squared(across))
-    part = minimum(maximum(left * FREELY, 0.0), answer) / answer
+    part = minimum(maximum((response - taken) * FREELY, 0.0), answer) / answer
     return where(bias < 0.0, part * bias, bias)
 
 
