@@ -337,7 +337,7 @@ def simulate_pile(
     check_progress(progress)
     step = 1e-3 if dt is None else dt
     check_positive(dt=step)
-    start = StartingStates(Start.of(model), model.start if q0 is None else q0, v0, None, None).y[0]
+    start = StartingStates(Start.of(model), q0, v0, None, None).y[0]
     pile = Pile(model, start[: model.nq], start[model.nq : model.nq + model.nv])
     check_overlap(pile, pile.rules.overlap)
     count = max(1, math.ceil(duration / step - 1e-9))
