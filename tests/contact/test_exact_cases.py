@@ -188,3 +188,25 @@ def test_bodies_that_strike_each_other_part_in_the_same_way_in_either_order() ->
         assert motion.contacts.count.max() == 1
         found.append([motion.v[-1][model.joints[f"{name}_joint"].v_slice] for name in bodies])
     np.testing.assert_allclose(found[0], found[1], atol=1e-12)
+
+
+@pytest.mark.parametrize("fixed", [False, True], ids=["two jaws", "a jaw and a wall"])
+def test_what_slips_between_flat_jaws_slides_straight_on(fixed: bool) -> None:
+    """Any corners may bear what jaws that do not turn press with; where some bore all, the box turned as it slipped."""
+    b, push, mu, t = lw.ModelBuilder("grip"), 20.0, 0.2, 0.2
+    jaw, names = lw.shapes.box((0.02, 0.3, 0.4), mass=0.3), ["left"] if fixed else ["left", "right"]
+    for name, side in zip(names, (-1.0, 1.0), strict=False):
+        pose = lw.transform(xyz=(side * 0.06, 0, 0))
+        b.add_body(name, joint=lw.Prismatic(axis=(-side, 0, 0)), placement=pose, shape=jaw)
+    b.add_body("box", joint=lw.Free(), shape=lw.shapes.box((0.1, 0.1, 0.1), mass=1.0))
+    wall = [lw.Ground(lw.transform(xyz=(0.05, 0, 0), rpy=(0, -np.pi / 2, 0)))] if fixed else []
+    model = b.build().with_contacts(*wall, material=lw.Material(friction=mu))
+    q0 = [*[0.0] * len(names), 1, 0, 0, 0, 0, 0, 0.1]
+    force = [*[push] * len(names), *[0.0] * 6]
+    options = {"dt": 0.004, "method": "moreau", "control": lambda t, q, v, p: force}
+    motion = lw.simulate(model, q0, duration=t, **options)
+    fallen = 0.5 * (G - 2.0 * mu * push) * t * t
+    np.testing.assert_allclose(motion.q[-1], [*q0[:-1], 0.1 - fallen], atol=1e-10)
+    apart = [-0.03 - 0.01 * k for k in range(len(names))]
+    closing = lw.simulate(model, [*apart, *q0[len(apart) :]], duration=2 * t, **options)
+    np.testing.assert_allclose(closing.q[-1, len(names) :][:4], [1, 0, 0, 0], atol=1e-6)
