@@ -181,7 +181,7 @@ def _simulate(parser: argparse.ArgumentParser) -> None:
     """
     start = parser.add_argument_group("the start")
     start.add_argument("--q0", metavar="Q", help=f"configuration: {_STATE}; if not given, the model's own start")
-    start.add_argument("--v0", default="0", metavar="V", help="velocity: one number for all, numbers, or joints (0)")
+    start.add_argument("--v0", metavar="V", help="velocity: one number for all, numbers, or joints (that of the start)")
     force = parser.add_argument_group("what acts besides gravity").add_mutually_exclusive_group()
     force.add_argument(
         "--tau",

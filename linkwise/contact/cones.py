@@ -27,6 +27,7 @@ from linkwise.dataclass import dataclass, replace
 from linkwise.mechanism.contacts import ContactRules
 from linkwise.spatial.scalar import (
     Scalar,
+    absolute,
     by_digits,
     hold,
     is_zero,
@@ -49,6 +50,9 @@ WRITTEN_OUT = 4000
 
 UNSOLVED, UNSOLVED_SINGLE = 1e-6, 1e-3
 """m/s, of Signorini's condition, beyond which a step is taken for one without a solution; with seven digits."""
+
+SPREADS, MUCH = 24, 0.01
+"""Passes by which points between the same two links share what they press with, and the part of it that is a change."""
 
 SWEEPS_AGAIN, FAR = 4000, 1000.0
 """The most sweeps for states that Newton steps do not solve: those that miss the tolerance by so many times."""
@@ -266,6 +270,62 @@ class Response:
                 along[i] = along[i] + c * change
         return [a + sparse_product(line, along) for a, line in zip(V, self.Lambda, strict=True)]
 
+    def spread(self, V: Sequence[Scalar], impulses: Sequence[Scalar]) -> tuple[list[Scalar], list[Scalar]]:
+        """V and impulses, where surfaces that begin to press on each other, or press much less, do so with all points.
+
+        How they share what presses is left open by the laws where bodies are held from both sides: of a box between
+        jaws that do not turn, any corners may bear all. Sweeps would give nearly all to the first of them, and what
+        slips there turns. On the ground alone that is not so, and nothing is done.
+
+        Impulses change by velocities over the sum of all |W| in a row, so that these passes come to an end: first
+        normal ones, then friction too.
+        """
+        groups: dict[tuple[int, ...], list[int]] = {}
+        for k, cone in enumerate(self.cones):
+            if cone.kind == "half_line":
+                groups.setdefault(cone.links, []).append(k)
+        several = {links: own for links, own in groups.items() if len(own) > 2}
+        if not any(len(links) > 1 for links in several):
+            return list(V), list(impulses)
+        normals = list(several.values())
+        disks = [[k for k, c in enumerate(self.cones) if c.follows in own and len(c.rows) == 2] for own in normals]
+        pressed: Scalar = 0.0
+        change: Scalar = 0.0
+        for k in (k for own in normals for k in own):
+            now = impulses[self.starts[k]]
+            pressed, change = pressed + now, change + absolute(self.wanted(k, V, impulses)[0] - now)
+        begins, n = change > MUCH * pressed, len(V)
+
+        def goes_on(state: list[Scalar]) -> Scalar:
+            return (state[-1] < 2.0 * SPREADS) & begins
+
+        def once(state: list[Scalar]) -> list[Scalar]:
+            V, impulses = state[:n], state[n:-1]
+            rubs = where(state[-1] < float(SPREADS), 0.0, 1.0)
+            for alike, part in (*((own, 1.0) for own in normals), *((own, rubs) for own in disks)):
+                changes = [[part * x for x in self._shared(k, alike, V, impulses)] for k in alike]
+                for k, change in zip(alike, changes, strict=True):
+                    for j, x in enumerate(change, self.starts[k]):
+                        impulses[j] = impulses[j] + x
+                    V = self._answer_of_rows(k, V, change)
+            return [*V, *impulses, state[-1] + 1.0]
+
+        found = repeated_while(goes_on, once, [*V, *impulses, 0.0])
+        return found[:n], found[n:-1]
+
+    def _shared(self, k: int, alike: Sequence[int], V: Sequence[Scalar], impulses: Sequence[Scalar]) -> list[Scalar]:
+        """Changes of the impulses of one cone, as one of several that answer to the same velocities."""
+        cone, start = self.cones[k], self.starts[k]
+        answer: Scalar = 0.0
+        for row in cone.rows:
+            others = (u for j in alike for u in self.U[self.starts[j] : self.starts[j] + len(cone.rows)])
+            answer = maximum(answer, sum((absolute(row.of(u)) for u in others), cone.compliance))
+        inverse, own = 1.0 / maximum(answer, _TINY), impulses[start : start + len(cone.rows)]
+        normal = impulses[self.starts[cone.follows]] if cone.follows is not None else 0.0
+        w = self.velocities(k, V, impulses)
+        better = cone.nearest([x - y * inverse for x, y in zip(own, w, strict=True)], normal, inverse)
+        return [a - b for a, b in zip(better, own, strict=True)]
+
     def swept(self, V: Sequence[Scalar], impulses: Sequence[Scalar], count: int) -> tuple[list[Scalar], list[Scalar]]:
         """V and impulses after several passes; and where more would lead that leave the same part of a change each.
 
@@ -357,6 +417,7 @@ class Response:
         Newton's steps begin with, and are not found by them: a few states of a million. Sweeps go there, slowly.
         """
         n = len(V)
+        V, impulses = self.spread(V, impulses)
         swept, ahead = self.swept(V, impulses, rules.sweeps)
         found, missed, nothing = nearest(self, swept[:n], swept[n:], rules, ahead)
         if rules.rounds == 1:

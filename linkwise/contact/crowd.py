@@ -20,7 +20,7 @@ from linkwise.contact.features import Features
 from linkwise.contact.geometry.convex_convex import closest, convex_convex
 from linkwise.contact.geometry.figures import figure, numbers_of
 from linkwise.contact.geometry.pairs import PAIRS, contacts, distance
-from linkwise.contact.geometry.points import UNUSED_GAP, choose, on_second_surface
+from linkwise.contact.geometry.points import UNUSED_GAP
 from linkwise.contact.geometry.supports import radius_about_origin
 from linkwise.contact.lifting import masses_that_fly
 from linkwise.contact.scene import meetings_of, rounding_of
@@ -91,12 +91,6 @@ class KeptPoint:
         """From its numbers."""
         a, b, c = (Vec.of(numbers[k : k + 3]) for k in (1, 4, 7))
         return cls(numbers[0], a, b, c, dict(zip(names, numbers[10:], strict=True)))
-
-    @property
-    def grip(self) -> Vec:
-        """Where forces act: of surfaces that give way, midway between them."""
-        found = on_second_surface(self.point, self.normal, self.gap)
-        return choose(self.more["stiffness"] > 0.0, self.point, found) if "stiffness" in self.more else found
 
     @property
     def drift(self) -> tuple[Vec, Vec]:

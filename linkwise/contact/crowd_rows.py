@@ -8,10 +8,10 @@ from linkwise.algorithms.kinematics import Placed, placed
 from linkwise.algorithms.sweeps import Field
 from linkwise.contact.crowd import Crowd, KeptPoint, outboard
 from linkwise.contact.features import Features
-from linkwise.contact.geometry.points import tangents
+from linkwise.contact.geometry.points import FAR, choose, on_second_surface, tangents
 from linkwise.contact.point_laws import over_used
 from linkwise.mechanism.tree import Tree
-from linkwise.spatial.scalar import Items, Scalar, looped_over, where
+from linkwise.spatial.scalar import Items, Scalar, looped_over, minimum, where
 from linkwise.spatial.vectors import Motion, Vec
 
 Flat = Sequence[Scalar]
@@ -24,21 +24,42 @@ def crowd_push(crowd: Crowd, q: Flat, impulses: Flat) -> list[Scalar]:
     columns, folded = columns_of(crowd.tree, frames, q), Folded(crowd.tree)
     own = remembered(slots, crowd.features.rows, impulses)
 
-    def step(total: Flat, slot: Flat, own: Flat) -> tuple[list[Scalar], list[Scalar]]:
+    def step(total: Flat, slot: Flat, grip: Flat, own: Flat) -> tuple[list[Scalar], list[Scalar]]:
         point = KeptPoint.of(slot, crowd.names)
-        arms, found = [arm_of(column, point) for column in columns], list(total)
+        arms, found = [arm_of(column, point, Vec.of(grip)) for column in columns], list(total)
         for (moment, force), x in zip(ways(crowd.features, point), own, strict=True):
             along = folded([moment.dot(arm.ang) + force.dot(arm.lin) for arm in arms])
             found = [a + x * b for a, b in zip(found, along, strict=True)]
         return found, []
 
     rows = [own[k : k + crowd.features.rows] for k in range(0, len(own), crowd.features.rows)]
-    return looped_over([slots, Items.rows(rows)], step, [0.0] * folded.count)[0]
+    return looped_over([slots, grips_of(crowd, slots), Items.rows(rows)], step, [0.0] * folded.count)[0]
 
 
 def used_of(slots: Items) -> Items:
     """Of each kept point its number, which is zero where it is not used."""
     return Items(slots.numbers, [start + 10 for start in slots.starts], 1)
+
+
+def grips_of(crowd: Crowd, slots: Items) -> Items:
+    """Where forces act at each kept point: see :func:`linkwise.contact.touching.shifts`."""
+    used = used_of(slots)
+
+    def one(_: Flat, slot: Flat) -> tuple[list[Scalar], list[Scalar]]:
+        point = KeptPoint.of(slot, crowd.names)
+        first, second = point.more["first"], point.more["second"]
+
+        def nearer(least: Flat, other: Flat) -> tuple[list[Scalar], list[Scalar]]:
+            there = KeptPoint.of(other, crowd.names)
+            same = same_number(there.more["first"], first) & same_number(there.more["second"], second)
+            return [where(same & (there.gap < least[0]), there.gap, least[0])], []
+
+        nearest = over_used(used, [slots], nearer, [minimum(point.gap, FAR)])[0][0]
+        shift = nearest * where(second < -0.5, 1.0, 0.5)
+        grip = on_second_surface(point.point, point.normal, point.gap) + point.normal * shift
+        return [], list(choose(point.more["stiffness"] > 0.0, point.point, grip) if crowd.features.gives else grip)
+
+    return Items.rows(over_used(used, [slots], one, [])[1])
 
 
 def remembered(slots: Items, rows: int, impulses: Flat) -> list[Scalar]:
@@ -113,12 +134,12 @@ def same_number(a: Scalar, b: Scalar) -> Scalar:
     return (a - b > -0.5) & (a - b < 0.5)
 
 
-def arm_of(column: Flat, point: KeptPoint) -> Motion:
-    """How the first surface moves against the second at a point, in the world's axes, for one freedom's motion."""
+def arm_of(column: Flat, point: KeptPoint, grip: Vec) -> Motion:
+    """How the first surface moves against the second where forces act, in the world's axes, for a freedom's motion."""
     omega, v, (first, last) = Vec.of(column[:3]), Vec.of(column[3:6]), column[6:]
     sides = []
     for name in ("first", "second"):
         number = point.more[name]
         sides.append(where((number > first - 0.5) & (number < last + 0.5), 1.0, 0.0))
     sign = sides[0] - sides[1]
-    return Motion(omega * sign, (v + omega.cross(point.grip)) * sign)
+    return Motion(omega * sign, (v + omega.cross(grip)) * sign)

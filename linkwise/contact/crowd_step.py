@@ -22,7 +22,7 @@ from linkwise.algorithms.pulls import own_efforts
 from linkwise.algorithms.sweeps import Field, outward
 from linkwise.contact.along_rows import AlongRows
 from linkwise.contact.crowd import MOVING, Crowd, KeptPoint, Moving, is_held, long
-from linkwise.contact.crowd_rows import Folded, arm_of, columns_of, remembered, same_number, used_of, ways
+from linkwise.contact.crowd_rows import Folded, arm_of, columns_of, grips_of, remembered, same_number, used_of, ways
 from linkwise.contact.elimination import squared
 from linkwise.contact.geometry.points import UNUSED_GAP, tangents
 from linkwise.contact.holding import Held, Holding
@@ -143,7 +143,7 @@ class MiddleOfCrowd:
         turning = carry_rates(tree, self.v)
         motions = outward(tree, lambda k, up: next_motion(k, up, self.q, self.v, turning), at_rest(Vec.zero()))
         self.slots, self.overflow = crowd.nearest(self.frames, self._moving(motions))
-        self.used = used_of(self.slots)
+        self.used, self.grips = used_of(self.slots), grips_of(crowd, self.slots)
         self.axes = articulate(self.tree, self.q)
         self.closures = constraints, (q, v), t
         self.held = self._held()
@@ -206,9 +206,10 @@ class MiddleOfCrowd:
         radii = (*["torsion"] * features.torsion, *["rolling"] * features.rolling)
         names, friction = self.crowd.names, self.crowd.friction
 
-        def one(state: Flat, slot: Flat) -> tuple[list[Scalar], list[Scalar]]:
+        def one(state: Flat, slot: Flat, grip: Flat) -> tuple[list[Scalar], list[Scalar]]:
             point = KeptPoint.of(slot, names)
-            arms = [arm_of(column, point) if own else still for column, own in zip(columns, carried, strict=True)]
+            own = zip(columns, carried, strict=True)
+            arms = [arm_of(column, point, Vec.of(grip)) if moves else still for column, moves in own]
             J = [
                 folded([moment.dot(arm.ang) + force.dot(arm.lin) for arm in arms])
                 for moment, force in ways(self.crowd.features, point)
@@ -217,7 +218,7 @@ class MiddleOfCrowd:
             return [], [*(x for line in J for x in line), *before, *self._turned(point, before)]
 
         slots, used = self.slots, self.used
-        made = over_used(used, [slots], one, [], self.along_freedoms)[1]
+        made = over_used(used, [slots, self.grips], one, [], self.along_freedoms)[1]
         everything, size = [x for row in made for x in row], len(made[0])
         width, count = self.rows * self.n, self.crowd.kept
         starts = [k * size for k in range(count)]
@@ -314,12 +315,13 @@ class MiddleOfCrowd:
         slots, primal, width = self.slots, self.primal, self.rows * self.n
 
         def column(state: Flat, axis: Flat) -> tuple[list[Scalar], list[Scalar]]:
-            def of_point(state: Flat, slot: Flat) -> tuple[list[Scalar], list[Scalar]]:
+            def of_point(state: Flat, slot: Flat, grip: Flat) -> tuple[list[Scalar], list[Scalar]]:
                 point = KeptPoint.of(slot, names)
-                arm = arm_of(axis, point)
+                arm = arm_of(axis, point, Vec.of(grip))
                 return [], [moment.dot(arm.ang) + force.dot(arm.lin) for moment, force in ways(features, point)]
 
-            return [], [x for row in over_used(primal.used, [slots], of_point, [], zeros=True)[1] for x in row]
+            made = over_used(primal.used, [slots, self.grips], of_point, [], zeros=True)[1]
+            return [], [x for row in made for x in row]
 
         by_freedom = Items.rows(Folded(self.tree).rows(looped_over([Items.rows(columns)], column, [])[1]))
         pushes = over_used(self.by_line, [self.lines], lambda _, row: ([], self.answered(row)), [], zeros=True)[1]

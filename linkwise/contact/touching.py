@@ -16,12 +16,12 @@ from linkwise.algorithms.kinematics import Place, Placed
 from linkwise.algorithms.pulls import Pulls
 from linkwise.algorithms.sweeps import Field, each, only_at
 from linkwise.contact.cones import Row
-from linkwise.contact.geometry.points import Contacts, in_plane, on_second_surface, tangents
+from linkwise.contact.geometry.points import FAR, Contacts, in_plane, on_second_surface, tangents
 from linkwise.dataclass import dataclass
 from linkwise.mechanism.materials import Material
 from linkwise.mechanism.tree import Link, Tree
 from linkwise.spatial.matrices import Mat3
-from linkwise.spatial.scalar import Scalar, waypoint
+from linkwise.spatial.scalar import Scalar, minimum, waypoint
 from linkwise.spatial.vectors import Force, Motion, Vec
 
 
@@ -79,7 +79,7 @@ class PlacedPoint:
     gap: Scalar
     point: Vec
     grip: Vec
-    """Where forces act: of surfaces that give way, midway between them, as the point is."""
+    """Where forces act: of surfaces that give way, midway between them, as the point is; else :func:`shifts`."""
     normal: Vec
     tangents: tuple[Vec, Vec]
     drift: Motion
@@ -108,21 +108,38 @@ def placed_points(
     """All points of all touches, and how many found no room."""
     found = []
     overflow: Scalar = 0.0
-    for touch in touches:
-        a, b = touch.a.within(frames, q), touch.b.within(frames, q)
+    placements = [(touch.a.within(frames, q), touch.b.within(frames, q)) for touch in touches]
+    made = [touch.points(a, b) for touch, (a, b) in zip(touches, placements, strict=True)]
+    shifted = shifts(touches, made)
+    for touch, (_, b), contacts, shift in zip(touches, placements, made, shifted, strict=True):
         spin, speed = b.R @ Vec.of(touch.surface[:3]), b.R @ Vec.of(touch.surface[3:])
         along = None
         if not touch.material.is_isotropic:
             along = (touch.along or touch.b).within(frames, q).R @ Vec.of(touch.material.direction)
-        contacts = touch.points(a, b)
         overflow = overflow + contacts.overflow
         for gap, normal, point in contacts.points:
             grip = point
             if touch.material.is_rigid:
                 grip = in_plane(point, b) if touch.is_plane else on_second_surface(point, normal, gap)
+                grip = grip + normal * shift
             drift = Motion(spin, speed + spin.cross(grip - b.p))
             found.append(PlacedPoint(touch, gap, point, grip, normal, tangents(normal, along), drift))
     return found, overflow
+
+
+def shifts(touches: Sequence[Touch], contacts: Sequence[Contacts]) -> list[Scalar]:
+    """How far from the second surfaces forces act, along normals: as far as the nearest point of the same two links is.
+
+    All points of a foot are in one plane then (:func:`linkwise.contact.geometry.points.on_second_surface`), and the arm
+    of a blow is what it is when surfaces touch, though in the middle of the step they are up to half a step's way
+    apart: that of a ball is its radius. Where both links move that plane is midway, so that it is the same for both.
+    """
+    both = [tuple(link.index for link in touch.links) for touch in touches]
+    nearest: dict[tuple[int, ...], Scalar] = dict.fromkeys(both, FAR)
+    for links, own in zip(both, contacts, strict=True):
+        for point in own.points:
+            nearest[links] = minimum(nearest[links], point.gap)
+    return [nearest[links] * (0.5 if len(links) > 1 else 1.0) for links in both]
 
 
 def frames_passed(tree: Tree, touches: Sequence[Touch], frames: Field[Placed]) -> Field[Placed]:

@@ -231,8 +231,9 @@ def equip(builder: Builder, bodies: Sequence[CarriedLink], description: Descript
         if gone.get(of, False):
             continue
         builder.add_sensor(item.what)
-    for name, values in description.configurations:
-        builder.add_configuration(name, {joint: q for joint, q in values.items() if joint not in locked})
+    for name, *state in description.configurations:
+        q, v = ({joint: x for joint, x in values.items() if joint not in locked} for values in state)
+        builder.add_configuration(name, q, v)
 
 
 def _couple_polynomial(builder: Builder, written: PolynomialWritten, locked: Mapping[str, float]) -> None:

@@ -14,7 +14,6 @@ from typing import Any
 
 import numpy as np
 
-from linkwise.array_types import Array
 from linkwise.files.correspondence import Correspondence, shown, two_values
 from linkwise.mechanism.actuation import (
     SENSOR_KINDS,
@@ -45,7 +44,7 @@ def compare_equipment(bodies: Correspondence, tolerance: float, note: Callable[[
     known = {"actuator": actuators, "spring": springs}
     tell("sensor", *({x.name: _sensor(bodies, m, x, known) for x in m.sensors} for m in (a, b)))
     if (a.nq, a.nv) == (b.nq, b.nv):
-        tell("configuration", *({n: _configuration(bodies, m, q) for n, q in m.configurations.items()} for m in (a, b)))
+        tell("configuration", *({n: _configuration(bodies, m, n) for n in m.configurations} for m in (a, b)))
 
 
 def _compared(
@@ -183,12 +182,14 @@ def _sensor(bodies: Correspondence, model: Model, sensor: Sensor, known: Mapping
     return facts | {name: np.array(getattr(sensor, name)) for name in ("noise", "cutoff", "field")}
 
 
-def _configuration(bodies: Correspondence, model: Model, q: Array) -> Facts:
-    """The coordinates in the order of the first model."""
-    whole = np.array(q)
+def _configuration(bodies: Correspondence, model: Model, name: str) -> Facts:
+    """The coordinates and velocities in the order of the first model."""
+    q, v = model.configurations[name], model.configurations.velocity(name)
+    v = np.zeros(model.nv) if v is None else v
+    whole, moving = np.array(q), np.array(v)
     for joint in model.joints:
         if joint.mimic is None:
             mine = bodies.a.joints[bodies.joint(joint.index, model)]
             if mine.mimic is None and mine.nq == joint.nq:
-                whole[mine.q_slice] = q[joint.q_slice]
-    return {"it is": "a configuration", "q": whole}
+                whole[mine.q_slice], moving[mine.v_slice] = q[joint.q_slice], v[joint.v_slice]
+    return {"it is": "a configuration", "q": whole, "v": moving}

@@ -180,8 +180,8 @@ class Description:
     sensors: tuple[Written[Sensor], ...] = ()
     springs: tuple[Written[Spring], ...] = ()
     fields: tuple[Written[Field], ...] = ()
-    configurations: tuple[tuple[str, dict[str, tuple[float, ...]]], ...] = ()
-    """Names, and for each joint its coordinates."""
+    configurations: tuple[tuple[str, dict[str, tuple[float, ...]], dict[str, tuple[float, ...]]], ...] = ()
+    """Names, for each joint its coordinates, and for each joint that moves its velocity."""
     world_collisions: tuple[Geometry, ...] = ()
     """Shapes for contact that are fixed to the world."""
     contact_excludes: tuple[tuple[str, str], ...] = ()

@@ -65,7 +65,7 @@ class Builder:
         self._sensors: list[Sensor] = []
         self._springs: list[Spring] = []
         self._fields: list[Field] = []
-        self._configurations: dict[str, ArrayLike | Mapping[str, ArrayLike]] = {}
+        self._configurations: dict[str, tuple[ArrayLike | Mapping[str, ArrayLike], ...]] = {}
         self._world_collisions: list[Geometry] = []
         self._contact_excludes: list[tuple[str, str]] = []
 
@@ -411,14 +411,20 @@ class Builder:
             )
         self._fields.append(field)
 
-    def add_configuration(self, name: str, q: ArrayLike | Mapping[str, ArrayLike]) -> None:
+    def add_configuration(
+        self,
+        name: str,
+        q: ArrayLike | Mapping[str, ArrayLike],
+        v: ArrayLike | Mapping[str, ArrayLike] | None = None,
+    ) -> None:
         """Give a configuration a name: ``model.configurations[name]``.
 
         Args:
             name: the configuration's name; one that is there already is replaced.
             q: the whole of it (nq), or a mapping of joint names to their coordinates, the others at zero.
+            v: velocity of a motion that begins there (nv), or a mapping, likewise; at rest if not given.
         """
-        self._configurations[str(name)] = q
+        self._configurations[str(name)] = (q,) if v is None else (q, v)
 
     def add_world_collision(self, shape: Geometry) -> None:
         """Fix a shape for contact to the world: a floor, a wall, a terrain."""
@@ -493,8 +499,8 @@ class Builder:
         mechanism = mechanism.with_equipment(
             actuators=self._actuators, sensors=self._sensors, springs=self._springs, fields=self._fields
         )
-        for name, q in self._configurations.items():
-            mechanism = mechanism.with_configuration(name, q)
+        for name, state in self._configurations.items():
+            mechanism = mechanism.with_configuration(name, *state)
         parts = ("closures", "actuators", "sensors", "springs", "fields", "configurations")
         return {part: getattr(mechanism, part) for part in parts}
 

@@ -34,19 +34,26 @@ if TYPE_CHECKING:
 
 
 class Configurations(Mapping[str, NDArray[np.float64]]):
-    """Name → q (nq), read-only."""
+    """Name → q (nq), read-only; some with a velocity, as the keyframes of a file may have."""
 
     __slots__ = ("_values",)
 
-    def __init__(self, values: Iterable[tuple[str, Sequence[float]]] = ()) -> None:
-        self._values = {name: tuple(float(x) for x in q) for name, q in values}
+    def __init__(self, values: Iterable[tuple[str, Sequence[float], Sequence[float]]] = ()) -> None:
+        self._values = {name: (tuple(map(float, q)), tuple(map(float, v))) for name, q, v in values}
 
     def __getitem__(self, name: str) -> NDArray[np.float64]:
+        return self._numbers(name, 0)
+
+    def velocity(self, name: str) -> NDArray[np.float64] | None:
+        """v (nv) that was given with a configuration, read-only; None if none was, or it is at rest."""
+        return self._numbers(name, 1) if any(self._numbers(name, 1)) else None
+
+    def _numbers(self, name: str, which: int) -> NDArray[np.float64]:
         if name not in self._values:
             raise UnknownNameError("configuration", name, self._values)
-        q = np.array(self._values[name], float)
-        q.flags.writeable = False
-        return q
+        found = np.array(self._values[name][which], float)
+        found.flags.writeable = False
+        return found
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._values)
@@ -61,7 +68,7 @@ class Configurations(Mapping[str, NDArray[np.float64]]):
         return hash(tuple(self._values.items()))
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return Configurations, (tuple(self._values.items()),)
+        return Configurations, (tuple((name, q, v) for name, (q, v) in self._values.items()),)
 
     def __repr__(self) -> str:
         return f"<configurations: {', '.join(self._values) or 'none'}>"
@@ -75,9 +82,24 @@ class Configurations(Mapping[str, NDArray[np.float64]]):
         """Of all configurations, in order."""
         return tuple(self._values)
 
-    def with_configuration(self, name: str, q: Sequence[float]) -> Configurations:
-        """A copy with one more, or with another q under a name that is there."""
-        return Configurations((self._values | {str(name): tuple(q)}).items())
+    def with_configuration(self, name: str, q: Sequence[float], v: Sequence[float] = ()) -> Configurations:
+        """A copy with one more, or with another q and v under a name that is there."""
+        values = self._values | {str(name): (tuple(q), tuple(v))}
+        return Configurations((name, q, v) for name, (q, v) in values.items())
+
+
+def velocity_of(mechanism: Mechanism, name: str, values: ArrayLike | Mapping[str, ArrayLike]) -> tuple[float, ...]:
+    """v (nv) from numbers for the whole, or from a mapping of joints to theirs; the others at rest."""
+    what = f"the velocity of configuration {name!r}"
+    if not isinstance(values, Mapping):
+        return finite_numbers(values, what, mechanism.nv)
+    v = [0.0] * mechanism.nv
+    own = {joint.name: joint for joint in mechanism._independent}
+    for key, value in values.items():
+        if key not in own:
+            raise UnknownNameError(f"joint with coordinates of its own for {what}", key, own)
+        v[own[key].v_slice] = finite_numbers(value, f"joint {key!r} in {what}", own[key].nv)
+    return tuple(v)
 
 
 def configuration_of(mechanism: Mechanism, name: str, values: ArrayLike | Mapping[str, ArrayLike]) -> tuple[float, ...]:
@@ -188,10 +210,19 @@ class ChangedCopies:
         """A copy whose meshes can touch; itself where nobody reads files."""
         return self
 
-    def with_configuration(self, name: str, q: ArrayLike | Mapping[str, ArrayLike]) -> Self:
-        """A copy with a configuration of this name: q (nq), or a mapping of joints to their coordinates."""
+    def with_configuration(
+        self,
+        name: str,
+        q: ArrayLike | Mapping[str, ArrayLike],
+        v: ArrayLike | Mapping[str, ArrayLike] | None = None,
+    ) -> Self:
+        """A copy with a configuration of this name: q (nq), or a mapping of joints to their coordinates.
+
+        ``v`` (nv, or likewise) is the velocity of a motion that begins there: see :attr:`Model.start_velocity`.
+        """
         chosen = configuration_of(self._mechanism, str(name), q)
-        return replace(self, configurations=self.configurations.with_configuration(name, chosen))
+        moving = () if v is None else velocity_of(self._mechanism, str(name), v)
+        return replace(self, configurations=self.configurations.with_configuration(name, chosen, moving))
 
     def with_equipment(
         self,

@@ -88,8 +88,7 @@ class Closures(ConfigurationSpace):
         ``"initial"`` (``qpos0`` of MJCF); else :meth:`neutral`. Moved into the joint limits where it lies beyond them,
         and closed.
         """
-        named = [name for name in self.configurations if name != "initial"]
-        chosen = next((name for name in ("start", *named, "initial") if name in self.configurations), None)
+        chosen = self._start_name
         q = nearest_within(self, self.neutral() if chosen is None else self.configurations[chosen])
         if self.closures and not np.abs(self.closure_error(q)).max(initial=0.0) <= _CLOSED:
             try:
@@ -99,6 +98,21 @@ class Closures(ConfigurationSpace):
                     raise
         q.flags.writeable = False
         return q
+
+    @property
+    def start_velocity(self) -> Array:
+        """The velocity (nv) that a simulation begins with where neither q0 nor v0 is given.
+
+        That of the configuration that :attr:`start` is, if one was given with it (``qvel`` of a keyframe); else zero.
+        """
+        name = self._start_name
+        found = None if name is None else self.configurations.velocity(name)
+        return np.zeros(self.nv) if found is None else found
+
+    @property
+    def _start_name(self) -> str | None:
+        named = [name for name in self.configurations if name != "initial"]
+        return next((name for name in ("start", *named, "initial") if name in self.configurations), None)
 
     def assemble(
         self,

@@ -28,10 +28,12 @@ from linkwise.sim.elements import (
     driven,
     gain,
     model_force,
+    own_parameters,
     per_joint,
     tables_in,
     vector,
 )
+from linkwise.sim.implicit import factorized, solved
 from linkwise.sim.limits import is_linear
 from linkwise.sim.states import warn_of_angles
 from linkwise.sim.tables import Table
@@ -115,9 +117,13 @@ class Tracking(Element):
 
     def _gravity(self, t: Scalar, q: Vector, x: Vector, p: Vector) -> list[Scalar]:
         """g(q), but not of bodies that move freely beside joints, and that no gain holds."""
-        g, held = model_force(self.model, "gravity_force", p, q), driven(self.model).tolist()
-        gains = zip(held, *self._gains(t, x, p), strict=True)
-        return [0.0 if all(map(is_zero, each)) else force for force, each in zip(g, gains, strict=True)]
+        g, free = model_force(self.model, "gravity_force", p, q), self._left_free(t, x, p)
+        return [0.0 if k in free else force for k, force in enumerate(g)]
+
+    def _left_free(self, t: Scalar, x: Vector, p: Vector) -> list[int]:
+        """Freedoms of bodies that move freely beside joints, and that no gain holds."""
+        gains = zip(driven(self.model).tolist(), *self._gains(t, x, p), strict=True)
+        return [k for k, each in enumerate(gains) if all(map(is_zero, each))]
 
 
 class PD(Tracking):
@@ -157,8 +163,11 @@ class ComputedTorque(Tracking):
         q: target configuration (nq), a function (t, p) of it, or a :class:`Table`.
         v: target velocity (nv), a function (t, p), or a :class:`Table`.
         vdot: target acceleration (nv), a function (t, p), or a :class:`Table`.
-        kp: 1/s², one for all or one for each freedom, or a function (t, p) of them.
+        kp: 1/s², one for each freedom, or a function (t, p) of them; one for all joints, as of :class:`PD`.
         kd: 1/s, likewise.
+
+    What moves freely without a gain gets no force: it moves as it does where only the joints' motors act, which the
+    joints' forces are reckoned with. What touches the base is not known to the controller.
     """
 
     def __init__(
@@ -172,7 +181,17 @@ class ComputedTorque(Tracking):
         """Force that moves the model as wanted."""
         wanted = vector(at(self, self.vdot, t, x, p), self.model.nv, "the target vdot")
         vdot = plus(wanted, self._towards(t, q, v, x, p))
-        return model_force(self.model, "inverse_dynamics", p, q, v, objects(vdot))
+        free = self._left_free(t, x, p)
+        for k in free:
+            vdot[k] = 0.0
+        tau = model_force(self.model, "inverse_dynamics", p, q, v, objects(vdot))
+        if not free:
+            return tau
+        M = self.model.mass_matrix(objects(list(q)), p=own_parameters(self.model, p))
+        moves = solved(factorized([[M[i, j] for j in free] for i in free]), [-tau[i] for i in free])
+        for i in range(len(tau)):
+            tau[i] = 0.0 if i in free else tau[i] + sum((M[i, j] * a for j, a in zip(free, moves, strict=True)), 0.0)
+        return tau
 
 
 class JointSprings(Element):

@@ -191,7 +191,7 @@ def simulate(
     Args:
         model: the mechanism.
         q0: configuration(s) at the start (..., nq); :attr:`Model.start` if not given.
-        v0: velocities at the start (..., nv); at rest if not given.
+        v0: velocities at the start (..., nv); zero if not given; without q0, :attr:`Model.start_velocity`.
         duration: s.
         dt: the step in s of a fixed-step method (made a little smaller where it does not divide the duration; 1e-3 if
             not given); the first step tried by an adaptive one.
@@ -278,7 +278,7 @@ def simulate(
     setup, adaptive = ready.setup, ready.setup.is_adaptive
     if setup.tables:
         check_span(setup.tables, t0, duration)
-    states = States(setup.start, model.start if q0 is None else q0, v0, p, x0)
+    states = States(setup.start, q0, v0, p, x0)
     if q0 is not None:
         warn_of_start(model, np.asarray(q0, float))
     states.check_clock(t0, duration, 1e-3 if dt is None and not adaptive else dt, adaptive)

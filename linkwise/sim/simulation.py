@@ -51,7 +51,7 @@ class Simulation:
     Args:
         model: the mechanism.
         q0: configuration(s) at the start (..., nq); :attr:`Model.start` if not given.
-        v0: velocities at the start (..., nv); at rest if not given.
+        v0: velocities at the start (..., nv); zero if not given; without q0, :attr:`Model.start_velocity`.
         dt: the step in s of a fixed-step method, made smaller where it does not divide a piece.
         method: the integrator; adaptive ones go on with the step they had. None: ``"moreau"`` where rigid bodies touch,
             as in :func:`linkwise.simulate`, and ``"rk4"`` elsewhere.
@@ -98,7 +98,7 @@ class Simulation:
                 got="arrays on a device",
                 do="pass NumPy arrays, or simulate() or rollout() on the device in one go",
             )
-        self._states = States(self._setup.start, model.start if q0 is None else q0, v0, p, x0)
+        self._states = States(self._setup.start, q0, v0, p, x0)
         if q0 is not None:
             warn_of_start(model, np.asarray(q0, float))
         if self._states.y.shape[1]:

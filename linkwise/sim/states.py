@@ -70,9 +70,11 @@ class States:
     """Starting states, in float32 if all that is given is and it may be."""
 
     def __init__(
-        self, start: Start, q0: ArrayLike, v0: ArrayLike | None, p: ArrayLike | None, x0: ArrayLike | None
+        self, start: Start, q0: ArrayLike | None, v0: ArrayLike | None, p: ArrayLike | None, x0: ArrayLike | None
     ) -> None:
         model = start.model
+        if q0 is None:
+            q0, v0 = model.start, model.start_velocity if v0 is None else v0
         single = start.any_precision and all(
             getattr(array, "dtype", None) == np.float32 for array in (q0, v0, p, x0) if array is not None
         )

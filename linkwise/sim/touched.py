@@ -10,7 +10,7 @@ import numpy as np
 
 from linkwise.array_types import Array
 from linkwise.contact.features import Features
-from linkwise.contact.geometry.points import UNUSED_GAP
+from linkwise.contact.geometry.points import FAR, UNUSED_GAP
 from linkwise.contact.scene import (
     Meeting,
     kept_points,
@@ -188,8 +188,17 @@ class MotionContacts:
         middle = self._middles
         places = self._places_at(middle)
         rigid = np.array([meeting.material.is_rigid for meeting in self._pairs])[self.pair]
-        off = np.where(rigid, 0.5 * np.asarray(places.gap), 0.0)  # rigid surfaces push on the second one
+        off = np.where(rigid, 0.5 * np.asarray(places.gap) - self._shifts(np.asarray(places.gap)), 0.0)
         return middle, places._replace(point=places.point - off[..., None] * np.asarray(places.normal))
+
+    def _shifts(self, gap: Array) -> Array:
+        """How far from second surfaces rigid ones push: see :func:`linkwise.contact.touching.shifts`."""
+        first, second = self._sides[..., 0], self._sides[..., 1]
+        both, shifts = (first + 1) * (len(self.model.bodies) + 1) + second, np.zeros_like(gap)
+        for each in np.unique(both):
+            nearest = np.fmin(np.where(both == each, gap, np.inf), FAR).min(axis=-1, keepdims=True)
+            shifts = np.where(both == each, nearest * np.where(second < 0, 1.0, 0.5), shifts)
+        return shifts
 
     @property
     def _middles(self) -> Array:

@@ -10,6 +10,10 @@ since ∂L/∂q = Cᵀv - g for the C with 𝓜̇ - 2C skew. With quaternion joi
 the two momenta are the derivatives of the discrete Lagrangian with respect to the ends of the step, π = -D₁ and
 π₁ = D₂: ∂L/∂q and ∂L/∂v in the middle, times how middle and length of the step change with its ends, joint by joint.
 
+What flies goes straight on while it turns: w is written in the axes of the step's start and carried along to the middle
+(:meth:`linkwise.joints.base.Joint.carried`). So turning and flying do not mix, however fast a body flies; along screws
+q ∘ exp(h w) a body would turn as if its inertia were larger by m (hv)²/12, and no iteration for w would converge.
+
 Rotors (armature J) are not in that Lagrangian: they turn with the joint and feel nothing else, J v̇ with no gyroscopic
 force, which no kinetic energy ½ v*J v gives where q̇ ≠ v. They add J w to both momenta, as the midpoint rule does; the
 method then is symmetric, and symplectic only where q̇ = v or the rotors of a ball joint are alike.
@@ -68,7 +72,7 @@ class _Midpoint:
         now = self.m.at(t[0], y, p)
         rates = self.m.element_rates(self.m.in_force(now))
         there = [a + 0.5 * h[0] * b for a, b in zip(now.x[: self.nx], rates, strict=True)]
-        middle = self.m.moved(now.q, [0.5 * h[0] * a for a in now.v])
+        middle = self.m.carried(now.q, [0.5 * h[0] * a for a in now.v])
         return self.m.in_force(Instant(t[0] + 0.5 * h[0], middle, now.v, [*there, *self.m.kept(y)], p)).p
 
     def begin(self, y: Flat, t: Flat, h: Flat, p: Flat) -> NamedNumbers:
@@ -87,15 +91,19 @@ class _Midpoint:
 
     def ends(
         self, y: Flat, w: Flat, t: Flat, h: Flat, p: Flat
-    ) -> tuple[list[Scalar], Sequence[Scalar], Sequence[Scalar]]:
+    ) -> tuple[Sequence[Scalar], Sequence[Scalar], Sequence[Scalar]]:
         """q_m, and the momenta at the step's start and end less π: what w must bring to zero, and what it adds."""
         q, _, _ = self.m.parts(y)
-        rate = list(w[: self.nv])
-        q_m = self.m.moved(q, [0.5 * h[0] * a for a in rate])
-        middle = Instant(t[0] + 0.5 * h[0], q_m, rate, [*w[self.nv :], *self.m.kept(y)], p)
+        middle = self.middle(y, w, t, h, p)
         tau, _ = self.m.all_forces(middle)
-        start, end = _ends(self.m, q, q_m, rate, h[0], tau, self.m.body_forces(middle), p)
-        return q_m, start, end
+        start, end = _ends(self.m, q, middle, w[: self.nv], h[0], tau, self.m.body_forces(middle))
+        return middle.q, start, end
+
+    def middle(self, y: Flat, w: Flat, t: Flat, h: Flat, p: Flat) -> Instant:
+        """The middle of a step with a mean velocity, which is carried along to there."""
+        half = [0.5 * h[0] * a for a in w[: self.nv]]
+        q_m, rate = self.m.carried(self.m.parts(y)[0], half), self.m.in_axes_after(w[: self.nv], half)
+        return Instant(t[0] + 0.5 * h[0], q_m, rate, [*w[self.nv :], *self.m.kept(y)], p)
 
     def solved(self, q: Flat, momentum: Flat, p: Flat) -> list[Scalar]:
         """𝓜(q)⁻¹ π."""
@@ -109,17 +117,15 @@ class _Midpoint:
         add_elasticity(A, self.m, p, 0.25 * h[0] * h[0], 0.5 * h[0])
         return solution(factorized(A), momentum)
 
-    def own_rates(self, y: Flat, q_m: Flat, w: Flat, t: Flat, h: Flat, p: Flat) -> list[Scalar]:
-        return self.m.element_rates(
-            Instant(t[0] + 0.5 * h[0], q_m, list(w[: self.nv]), [*w[self.nv :], *self.m.kept(y)], p)
-        )
+    def own_rates(self, y: Flat, w: Flat, t: Flat, h: Flat, p: Flat) -> list[Scalar]:
+        return self.m.element_rates(self.middle(y, w, t, h, p))
 
     def closing(
         self, y: Flat, q_m: Flat, rate: list[Scalar], t: Flat, h: Flat, p: Flat
     ) -> tuple[list[Scalar], Sequence[Scalar]]:
         """The mean velocity whose step ends closed, and what λ changes by: a step of Newton's method, J_c of q_m."""
         q, _, x = self.m.parts(y)
-        e = self.m.closure_gap(t[0] + h[0], self.m.moved(q, [h[0] * a for a in rate]), x, p)
+        e = self.m.closure_gap(t[0] + h[0], self.m.carried(q, [h[0] * a for a in rate]), x, p)
         middle = t[0] + 0.5 * h[0]
         more = self.m.correction(middle, q_m, x, p, [-(a / h[0]) for a in e])
         change = self.solved(q_m, self.m.closure_push(middle, q_m, x, p, more), p)
@@ -147,7 +153,7 @@ class _Midpoint:
         if hold:
             better, more = self.closing(y, q_m, better, t, h, p)
         half = 0.5 * h[0]
-        x, xdot = self.m.parts(y)[2][: self.nx], self.own_rates(y, q_m, w, t, h, p)
+        x, xdot = self.m.parts(y)[2][: self.nx], self.own_rates(y, w, t, h, p)
         better = list(self.m.stored([*better, *(a + half * b for a, b in zip(x, xdot, strict=True))]))
         change: Scalar = 0.0
         size: Scalar = 1.0
@@ -184,13 +190,13 @@ class _Midpoint:
         self, y: Flat, momentum: Flat, w: Flat, t: Flat, h: Flat, p: Flat, last: Flat, *hold: Flat
     ) -> NamedNumbers:
         p = self.frozen(y, t, h, p)
-        q_m, start, end = self.ends(y, w, t, h, p)
+        _, start, end = self.ends(y, w, t, h, p)
         q, _, x = self.m.parts(y)
-        q_new = self.m.moved(q, [h[0] * a for a in w[: self.nv]])
+        q_new = self.m.carried(q, [h[0] * a for a in w[: self.nv]])
         # What the iteration left open goes to the end, so that no momentum is lost.
         left = minus(self.held(y, momentum, t, p, hold), start)
         after = plus(end, left)
-        x_new = [a + h[0] * b for a, b in zip(x[: self.nx], self.own_rates(y, q_m, w, t, h, p), strict=True)]
+        x_new = [a + h[0] * b for a, b in zip(x[: self.nx], self.own_rates(y, w, t, h, p), strict=True)]
         found = self.is_found(w, last)
         y_new = [*q_new, *self.solved(q_new, after, p), *x_new]
         return {"y_new": [*(where(found, a, math.nan) for a in y_new), *self.m.kept(y)]}
@@ -228,9 +234,10 @@ def check_closures(m: Motion) -> int:
 
 
 def _ends(
-    m: Motion, q: Flat, q_m: Flat, rate: Flat, h: Scalar, tau: Flat, outside: Array | None, p: Flat
+    m: Motion, q: Flat, at: Instant, w: Flat, h: Scalar, tau: Flat, outside: Array | None
 ) -> tuple[list[Scalar], list[Scalar]]:
     """-D₁ and D₂ of the bodies' discrete Lagrangian, each with the rotors' momentum and half of the forces' impulse."""
+    q_m, rate, p = at.q, at.v, at.p
     model, own = m.model, m.model_parameters(p)
     middle = model.mass_product(objects(q_m), objects(rate), p=own)
     bodies = [a - J * b for a, J, b in zip(middle, m.rotor_inertias(p), rate, strict=True)]
@@ -243,7 +250,7 @@ def _ends(
     end: list[Scalar] = [0.0] * m.nv
     for joint in m._own_joints:
         part = joint.v_slice
-        by_start, by_end = _nudged(joint.type, q[joint.q_slice], q_m[joint.q_slice], [h * a for a in rate[part]])
+        by_start, by_end = _nudged(joint.type, q[joint.q_slice], q_m[joint.q_slice], [h * a for a in w[part]])
         for i in range(joint.nv):
             k = part.start + i
             spin, impulse = middle[k] - bodies[k], 0.5 * h * pushed[k]
@@ -271,16 +278,19 @@ def _nudged(kind: Joint, first: Flat, middle: Flat, turn: Flat) -> tuple[list[Nu
         halves = [[0.5 * x for x in unit] for unit in units]
         at_start = [(half, [-x for x in unit]) for half, unit in zip(halves, units, strict=True)]
         return at_start, list(zip(halves, units, strict=True))
-    last = kind.integrate(first, turn)
+    last = kind.carry(first, turn)
+
+    def between(start: Flat, end: Flat) -> list[Scalar]:
+        """How far the middle between two ends is from that of the step, and h times the velocity there."""
+        way = kind.carry_way(start, end)
+        half = [0.5 * x for x in way]
+        return [*kind.difference(middle, kind.carry(start, half)), *kind.carried(way, half)]
 
     def from_start(e: Flat) -> Flat:
-        moved = kind.integrate(first, e)
-        left = kind.difference(moved, last)
-        return [*kind.difference(middle, kind.integrate(moved, [0.5 * x for x in left])), *left]
+        return between(kind.integrate(first, e), last)
 
     def from_end(e: Flat) -> Flat:
-        whole = kind.difference(first, kind.integrate(last, e))
-        return [*kind.difference(middle, kind.integrate(first, [0.5 * x for x in whole])), *whole]
+        return between(first, kind.integrate(last, e))
 
     changes = ([derivative(f, [0.0] * kind.nv, unit)[1] for unit in units] for f in (from_start, from_end))
     by_start, by_end = ([(d[: kind.nv], d[kind.nv :]) for d in side] for side in changes)

@@ -199,6 +199,7 @@ def test_points_along_their_rows_and_all_along_freedoms_find_the_same_step(limit
     if limited:
         ends = np.array([*([0.2, 0.6], [-1.1, -0.7]) * 4, *[[-0.3, 0.3]] * (model.nq - 15)]).T
         q[:, 7:] = np.clip(q[:, 7:], *ends)
+        q[:, 6] -= np.minimum(model.distances(q).min(axis=1) + 0.01, 0.0)  # legs that bend have gone into the ground
     tau = rng.normal(size=v.shape)
     few = model.contact_step(q, 6.0 * v, tau, dt=0.002)
     all_freedoms = beast("primal", limited, 1e-9, limbs).contact_step(q, 6.0 * v, tau, dt=0.002)

@@ -155,3 +155,58 @@ def test_a_cradle_with_gaps_hands_the_speed_on() -> None:
     model = b.build().with_contacts(between=pairs, material=lw.Material(friction=0.0, restitution=1.0))
     run = lw.simulate(model, np.zeros(n), [1.0, 0, 0, 0, 0], duration=0.2, dt=0.001, method="moreau")
     assert run.v[-1] == pytest.approx([0, 0, 0, 0, 1.0], abs=1e-12)
+
+
+@pytest.mark.parametrize(("count", "solver"), [(1, "dual"), (1, "primal"), (9, "auto")], ids=["dual", "primal", "pile"])
+def test_a_ball_that_strikes_the_ground_spins_as_its_radius_says(count: int, solver: str) -> None:
+    """Whenever within a step it does: its arm was larger or smaller by up to half a step's way."""
+    b, r, spin, speed = lw.ModelBuilder("balls"), 0.1, 20.0, -1.0
+    for k in range(count):
+        b.add_body(f"ball{k}", joint=lw.Free(), shape=lw.shapes.sphere(r, mass=1.0))
+    rules = lw.ContactRules(solver=solver) if count == 1 else lw.ContactRules()
+    model = b.build().with_contacts(lw.Ground(), material=lw.Material(friction=5.0, restitution=0.5), rules=rules)
+    q0 = np.concatenate([[1, 0, 0, 0, 0, 0.5 * k, 0.3 + 0.003 * k] for k in range(count)])
+    v0 = np.tile([0, spin, 0, speed, 0, 0], count)
+    motion = lw.simulate(model, q0, v0, duration=0.25, dt=0.004, method="moreau")
+    turning = motion.v[-1].reshape(count, 6)[:, 1]
+    np.testing.assert_allclose(turning, (0.4 * r * r * spin + r * speed) / (1.4 * r * r), atol=1e-9)
+
+
+def test_bodies_that_strike_each_other_part_in_the_same_way_in_either_order() -> None:
+    found = []
+    bodies = {
+        "ball": (lw.shapes.sphere(0.1, mass=12.0), [1, 0, 0, 0, 0, 0, 2.0], [3, 5, -2, 3, 0, 0]),
+        "box": (lw.shapes.box((0.3, 0.2, 0.25), mass=10.0), [1, 0, 0, 0, 0.9, 0.05, 2.05], [0, 0, 1, 0, 0, 0]),
+    }
+    for names in (["ball", "box"], ["box", "ball"]):
+        b = lw.ModelBuilder("two")
+        for name in names:
+            b.add_body(name, joint=lw.Free(), shape=bodies[name][0])
+        model = b.build().with_contacts(material=lw.Material(friction=0.5, restitution=0.3))
+        q0, v0 = (np.concatenate([bodies[name][k] for name in names]) for k in (1, 2))
+        motion = lw.simulate(model, q0, v0, duration=0.4, dt=0.002, method="moreau")
+        assert motion.contacts.count.max() == 1
+        found.append([motion.v[-1][model.joints[f"{name}_joint"].v_slice] for name in bodies])
+    np.testing.assert_allclose(found[0], found[1], atol=1e-12)
+
+
+@pytest.mark.parametrize("fixed", [False, True], ids=["two jaws", "a jaw and a wall"])
+def test_what_slips_between_flat_jaws_slides_straight_on(fixed: bool) -> None:
+    """Any corners may bear what jaws that do not turn press with; where some bore all, the box turned as it slipped."""
+    b, push, mu, t = lw.ModelBuilder("grip"), 20.0, 0.2, 0.2
+    jaw, names = lw.shapes.box((0.02, 0.3, 0.4), mass=0.3), ["left"] if fixed else ["left", "right"]
+    for name, side in zip(names, (-1.0, 1.0), strict=False):
+        pose = lw.transform(xyz=(side * 0.06, 0, 0))
+        b.add_body(name, joint=lw.Prismatic(axis=(-side, 0, 0)), placement=pose, shape=jaw)
+    b.add_body("box", joint=lw.Free(), shape=lw.shapes.box((0.1, 0.1, 0.1), mass=1.0))
+    wall = [lw.Ground(lw.transform(xyz=(0.05, 0, 0), rpy=(0, -np.pi / 2, 0)))] if fixed else []
+    model = b.build().with_contacts(*wall, material=lw.Material(friction=mu))
+    q0 = [*[0.0] * len(names), 1, 0, 0, 0, 0, 0, 0.1]
+    force = [*[push] * len(names), *[0.0] * 6]
+    options = {"dt": 0.004, "method": "moreau", "control": lambda t, q, v, p: force}
+    motion = lw.simulate(model, q0, duration=t, **options)
+    fallen = 0.5 * (G - 2.0 * mu * push) * t * t
+    np.testing.assert_allclose(motion.q[-1], [*q0[:-1], 0.1 - fallen], atol=1e-10)
+    apart = [-0.03 - 0.01 * k for k in range(len(names))]
+    closing = lw.simulate(model, [*apart, *q0[len(apart) :]], duration=2 * t, **options)
+    np.testing.assert_allclose(closing.q[-1, len(names) :][:4], [1, 0, 0, 0], atol=1e-6)

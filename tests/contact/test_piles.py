@@ -105,7 +105,7 @@ def test_overlaps_of_rounding_shorten_no_way():
 
 
 def test_random_boxes_fall_without_gaining_energy_or_sinking():
-    rng = np.random.default_rng(3)
+    rng = np.random.default_rng(4)
     count = 16
     places = [[0.16 * (k % 3), 0.16 * (k // 3 % 3), 0.12 + 0.17 * (k // 9)] for k in range(count)]
     turns = rng.normal(size=(count, 4))

@@ -536,3 +536,35 @@ def test_a_missing_file_is_one_error(tmp_path: Path) -> None:
         lw.load(tmp_path / "ball.xml")
     assert told.value.__cause__ is None
     assert told.value.__suppress_context__
+
+
+MOVING = """
+<mujoco model="thrown"><worldbody>
+  <body name="trunk" pos="0 0 5"><freejoint/><geom type="box" size=".2 .1 .05" mass="5"/>
+    <body name="leg"><joint name="hip" axis="0 1 0"/><geom type="capsule" fromto="0 0 0 0 0 -.3" size=".02" mass=".5"/>
+      <body name="foot" pos="0 0 -.3"><joint name="ankle" type="ball"/><geom type="sphere" size=".03" mass=".1"/></body>
+    </body>
+  </body>
+</worldbody><keyframe><key name="still" qpos="0 0 1 1 0 0 0 0 1 0 0 0"/>
+<key name="start" qpos="0 0 2 .8 .6 0 0 .3 1 0 0 0" qvel="1 2 3 .1 .2 .3 .4 .5 .6 .7"/></keyframe></mujoco>"""
+
+
+def test_motions_begin_with_the_velocity_of_their_keyframe(tmp_path):
+    model = lw.loads(MOVING)
+    there = mujoco.MjModel.from_xml_string(MOVING)
+    q, v = from_mujoco(model, there.key_qpos[1], there.key_qvel[1])
+    np.testing.assert_allclose(model.start_velocity, v, atol=1e-15)
+    assert model.configurations.velocity("still") is None and model.configurations.velocity("initial") is None
+    motion = lw.simulate(model, duration=0.01)
+    np.testing.assert_allclose(np.r_[motion.q[0], motion.v[0]], np.r_[q, v], atol=1e-15)
+    np.testing.assert_array_equal(lw.simulate(model, model.start, duration=0.01).v[0], 0.0)
+    for ending in (".lw.json", ".xml"):
+        model.save(tmp_path / f"again{ending}")
+        again = lw.load(tmp_path / f"again{ending}")
+        np.testing.assert_allclose(again.start_velocity, v, atol=1e-14)
+        assert again.configurations.velocity("still") is None
+    mirrored = model.mirrored("xz")
+    np.testing.assert_allclose(mirrored.start_velocity, model.mirrored_state("xz", q, v)[1], atol=1e-15)
+    np.testing.assert_array_equal(model.with_configuration("start", q).start_velocity, 0.0)
+    swung = model.with_configuration("start", q, {"hip": [2.0]})
+    np.testing.assert_array_equal(swung.start_velocity, 2.0 * np.eye(10)[6])

@@ -245,3 +245,17 @@ def test_one_gain_for_all_joints_holds_no_base_that_moves_freely() -> None:
     assert np.allclose(flown.q[-1], drone.neutral(), atol=1e-9)
     with pytest.raises(lw.InputError, match="configuration of the whole model"):
         lw.PD(model, q0[7:])
+
+
+def test_computed_torque_drives_joints_of_what_flies_and_not_its_base() -> None:
+    model = samples.quadruped()
+    target, base = np.array(model.start), slice(0, 6)
+    target[7:] += 0.2
+    v0 = np.r_[0.3, 0.2, -0.4, 1.0, 0.0, 2.0, np.zeros(model.nv - 6)]
+    options = {"duration": 0.5, "method": "rk4", "dt": 2e-3}
+    motion = lw.simulate(model, None, v0, control=lw.ComputedTorque(model, target), **options)
+    np.testing.assert_array_equal(motion.tau[:, base], 0.0)
+    left = 0.2 * (1.0 + 10.0 * motion.t) * np.exp(-10.0 * motion.t)  # ë + kd ė + kp e = 0
+    np.testing.assert_allclose(target[7:] - motion.q[:, 7:], left[:, None] * np.ones(model.nv - 6), atol=1e-8)
+    held = lw.ComputedTorque(model, target, kp=[100.0] * model.nv, kd=[20.0] * model.nv)
+    assert abs(lw.simulate(model, None, v0, control=held, **options).tau[0, base]).max() > 1.0

@@ -16,7 +16,9 @@ UNUSED_GAP = 1e6
 TURNS = -0.618
 """Of a normal's z, where its tangents turn: walls, floors and slopes are hardly ever there."""
 
-_FAR = 1.0  # m, a gap of which it does not matter where forces would act
+FAR = 1.0
+"""m, a gap of which it does not matter where forces would act."""
+
 _NOTHING = 1e-30  # square of a length (m) below which a vector has no direction
 
 
@@ -60,11 +62,12 @@ def swapped(contacts: Contacts) -> Contacts:
 def on_second_surface(point: Vec, normal: Vec, gap: Scalar) -> Vec:
     """The point on the second surface beside one that is midway between two surfaces.
 
-    Forces act there. Where that surface is flat, all points of a foot are in one plane then, whatever their gaps, and
-    may stand still together. Midway they are not while an edge of the foot is off the ground: by a little they would
-    press against each other until one of them slips, which takes ten times as many Newton steps to find.
+    Where that surface is flat, all points of a foot are in one plane there, whatever their gaps, and may stand still
+    together; :func:`linkwise.contact.touching.shifts` has how far from it forces act. Midway they are in none while an
+    edge of the foot is off the ground: by a little they would press against each other until one of them slips, which
+    takes ten times as many Newton steps to find.
     """
-    found: Vec = point - normal * (0.5 * minimum(gap, _FAR))
+    found: Vec = point - normal * (0.5 * minimum(gap, FAR))
     return found
 
 

@@ -27,6 +27,10 @@ from linkwise.files.mjcf.shapes import shapes_of
 from linkwise.files.resources import SearchPath
 from linkwise.files.topology import WORLD
 from linkwise.files.xml import Element
+from linkwise.spatial.quaternions import rotation_matrix
+
+_ByJoint = dict[str, tuple[float, ...]]
+"""Numbers of each joint, by its name."""
 
 
 def read_mjcf(
@@ -90,16 +94,17 @@ def _sum(value: float | tuple[float, ...], more: float) -> float:
     return value + more
 
 
-def _configurations(source: Compiled, names: Names) -> list[tuple[str, dict[str, tuple[float, ...]]]]:
-    """The reference configuration of the file as "initial", then its keyframes."""
+def _configurations(source: Compiled, names: Names) -> list[tuple[str, _ByJoint, _ByJoint]]:
+    """The reference configuration of the file as "initial", then its keyframes, with their velocities."""
     m = source.model
-    found = {"initial": _by_joint(source, names, m.qpos0)}
+    found: dict[str, tuple[_ByJoint, _ByJoint]] = {"initial": (_by_joint(source, names, m.qpos0), {})}
     for i in range(m.nkey):
-        found[source.name("key", i)] = _by_joint(source, names, m.key_qpos[i])
-    return list(found.items())
+        q = _by_joint(source, names, m.key_qpos[i])
+        found[source.name("key", i)] = q, _rates_by_joint(source, names, q, m.key_qvel[i])
+    return [(name, q, v) for name, (q, v) in found.items()]
 
 
-def _by_joint(source: Compiled, names: Names, qpos: np.ndarray) -> dict[str, tuple[float, ...]]:
+def _by_joint(source: Compiled, names: Names, qpos: np.ndarray) -> _ByJoint:
     m = source.model
     values = {}
     for joint, name in enumerate(names.joints):
@@ -110,6 +115,20 @@ def _by_joint(source: Compiled, names: Names, qpos: np.ndarray) -> dict[str, tup
             own = list(qpos[at : at + 4])
         else:
             own = [qpos[at]]
+        values[name] = tuple(float(x) for x in own)
+    return values
+
+
+def _rates_by_joint(source: Compiled, names: Names, q: _ByJoint, qvel: np.ndarray) -> _ByJoint:
+    """Velocities, those of free joints in their own axes."""
+    values = {}
+    for joint, name in enumerate(names.joints):
+        at, kind = int(source.model.jnt_dofadr[joint]), source.joint_type(joint)
+        own = qvel[at : at + {"free": 6, "ball": 3}.get(kind, 1)]
+        if kind == "free":
+            turn = np.array(q[name][:4])
+            R: np.ndarray = np.array(rotation_matrix((turn / np.linalg.norm(turn)).tolist()).m)
+            own = np.concatenate([own[3:], own[:3] @ R])
         values[name] = tuple(float(x) for x in own)
     return values
 

@@ -72,6 +72,7 @@ def record_of(mechanism: Mechanism) -> dict[str, Any]:
             entry["limits"] = closure.limits
             entry |= {each: found if any(found := getattr(closure, each)) else None for each in _OF_CLOSURE}
         closures.append(entry)
+    moving = {key: mechanism.configurations.velocity(key) for key in mechanism.configurations}
     return {
         "format": FORMAT,
         "version": VERSION,
@@ -97,6 +98,7 @@ def record_of(mechanism: Mechanism) -> dict[str, Any]:
         "springs": mechanism.springs,
         "fields": mechanism.fields,
         "configurations": dict(mechanism.configurations),
+        "velocities": {key: v for key, v in moving.items() if v is not None},
         "sweeps": getattr(mechanism, "_sweeps", "auto"),
     }
 
@@ -275,7 +277,7 @@ def _equipped(mechanism: Mechanism, record: dict[str, Any], at: At) -> Mechanism
             mechanism = mechanism.with_equipment(**{what: record[what]})
     for name, q in record["configurations"].items():
         with at.refusals("configurations", name):
-            mechanism = mechanism.with_configuration(name, q)
+            mechanism = mechanism.with_configuration(name, q, record["velocities"].get(name))
     return mechanism
 
 

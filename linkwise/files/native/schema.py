@@ -411,6 +411,7 @@ MODEL = Record(
         "springs": (ListOf(SPRING), _NONE),
         "fields": (ListOf(FIELD), _NONE),
         "configurations": (Table(Numbers()), {}),
+        "velocities": (Table(Numbers()), {}),
         "sweeps": (Text(("auto", "rolled", "unrolled")), "auto"),
     }
 )

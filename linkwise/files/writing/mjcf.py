@@ -53,6 +53,7 @@ from linkwise.mechanism.muscles import HillMuscle
 from linkwise.mechanism.placement import inverse_pose
 from linkwise.mechanism.wrapping import Wrap
 from linkwise.spatial import quaternions
+from linkwise.spatial.vectors import Vec
 
 _LEAST = 1e-14  # kg and kg m²: MuJoCo asks for more than 1e-15 of every body that moves
 _TAGS = {"turn": "hinge", "slide": "slide", "ball": "ball"}
@@ -536,8 +537,10 @@ class _Writer:
     def keyframes(self) -> None:
         m = self.mechanism
         for name, q in m.configurations.items():
-            each = [_their_q(m.bodies[k], m.joints[k], q) for k in depth_first(m)]
-            element(self.keys, "key", name=name, qpos=vector(x for own in each for x in own))
+            each, v, moving = [(m.bodies[k], m.joints[k]) for k in depth_first(m)], m.configurations.velocity(name), {}
+            if v is not None:
+                moving["qvel"] = vector(x for both in each for x in _their_v(*both, q, v))
+            element(self.keys, "key", name=name, qpos=vector(x for both in each for x in _their_q(*both, q)), **moving)
 
 
 def _their_q(body: Body, joint: JointInstance, q: FloatArray) -> list[float]:
@@ -545,6 +548,24 @@ def _their_q(body: Body, joint: JointInstance, q: FloatArray) -> list[float]:
     own = [float(x) for x in q[joint.q_slice]]
     if joint.mimic is not None:
         own = [joint.mimic.multiplier * own[0] + joint.mimic.offset]
+    return _in_series(body, joint, own)
+
+
+def _their_v(body: Body, joint: JointInstance, q: FloatArray, v: FloatArray) -> list[float]:
+    """A joint's part of MuJoCo's qvel."""
+    own = [float(x) for x in v[joint.v_slice]]
+    kinds = [one.kind for one in joint.type.series() or ()]
+    if kinds == ["ball"]:
+        return own
+    if kinds == ["free"]:
+        R = quaternions.rotation_matrix(_their_q(body, joint, q)[3:])
+        return [*(R @ Vec.of(own[3:])), *own[:3]]
+    rates = joint.type.rate(q[joint.q_slice].tolist(), own)
+    return _in_series(body, joint, [joint.mimic.multiplier * rates[0]] if joint.mimic is not None else list(rates))
+
+
+def _in_series(body: Body, joint: JointInstance, own: list[float]) -> list[float]:
+    """Numbers of a joint's coordinates as those of the series of joints that MuJoCo has for it."""
     series = joint.type.series() or ()
     theirs = [x for one in series if one.ratio is None for x in _their_part(body, one, own[one.freedom :])]
     return theirs + [one.ratio * own[series[0].freedom] for one in series if one.ratio is not None]

@@ -70,8 +70,9 @@ def attach(
     pieces.springs += theirs.springs
     pieces.contact_excludes += theirs.contact_excludes
     pieces.fields += theirs.fields
-    for name, coordinates in theirs.configurations.items():
-        pieces.configurations[name] = pieces.configurations.get(name, {}) | coordinates
+    for name, (q, v) in theirs.configurations.items():
+        own_q, own_v = pieces.configurations.get(name, ({}, {}))
+        pieces.configurations[name] = own_q | q, own_v | v
     return together(mechanism, pieces)
 
 

@@ -60,8 +60,11 @@ def mirrored(mechanism: MechanismT, plane: str) -> MechanismT:
     pieces.sensors = [replace(each, field=turning(each.field, s)) for each in pieces.sensors]
     kinds = {joint.name: joint.type for joint in mechanism.joints}
     pieces.configurations = {
-        key: {j: tuple(np.multiply(q, _q_signs(kinds[j], s)).tolist()) if j in kinds else q for j, q in each.items()}
-        for key, each in pieces.configurations.items()
+        key: (
+            {j: tuple(np.multiply(x, _q_signs(kinds[j], s)).tolist()) if j in kinds else x for j, x in q.items()},
+            {j: tuple(np.multiply(x, _v_signs(kinds[j], s)).tolist()) if j in kinds else x for j, x in v.items()},
+        )
+        for key, (q, v) in pieces.configurations.items()
     }
     gravity = pointing(mechanism.gravity, s)
     return together(replace(mechanism, gravity=gravity), pieces)

@@ -39,8 +39,8 @@ def renamed(mechanism: MechanismT, names: Mapping[str, str] | Callable[[str], st
         for each in pieces.sensors
     ]
     pieces.configurations = {
-        key: {_coordinate(name, new): q for name, q in coordinates.items()}
-        for key, coordinates in pieces.configurations.items()
+        key: ({_coordinate(j, new): x for j, x in q.items()}, {_coordinate(j, new): x for j, x in v.items()})
+        for key, (q, v) in pieces.configurations.items()
     }
     parameters = tuple(_parameter(name, new) for name in mechanism._parameter_names)
     result = together(replace(mechanism, _parameter_names=parameters), pieces)

@@ -6,6 +6,7 @@ import copy
 from collections.abc import Mapping, Sequence
 from typing import TypeVar
 
+from linkwise.array_types import FloatArray
 from linkwise.dataclass import dataclass, field, replace
 from linkwise.errors import LinkwiseError, ModelError
 from linkwise.mechanism.actuation import SENSOR_KINDS, Actuator, Sensor, Spring
@@ -34,7 +35,7 @@ class Pieces:
         relations: the constraints between joints, each with its name.
         order: the names of closures and relations, in order.
         base: what is fixed to the world, as parts and shapes of a body of that name.
-        configurations: for each name, the coordinates of the joints by their names.
+        configurations: for each name, the coordinates of the joints by their names, and velocities where it moves.
     """
 
     bodies: list[tuple[Body, str, JointInstance]]
@@ -47,7 +48,7 @@ class Pieces:
     sensors: list[Sensor]
     springs: list[Spring]
     fields: list[Field]
-    configurations: dict[str, Coordinates] = field(default_factory=dict)
+    configurations: dict[str, tuple[Coordinates, Coordinates]] = field(default_factory=dict)
     contact_excludes: list[tuple[str, str]] = field(default_factory=list)
 
     def weld(self, other: Body, on: str, X: Pose, node: int) -> None:
@@ -69,7 +70,13 @@ def apart(mechanism: Mechanism) -> Pieces:
 
     closed = [each for each in mechanism.closures if isinstance(each, ClosureInstance)]
     related = [each for each in mechanism.closures if isinstance(each, RelationInstance)]
-    own = mechanism._independent
+    held = mechanism.configurations
+
+    def named(numbers: FloatArray | None, place: str) -> Coordinates:
+        if numbers is None:
+            return {}
+        return {joint.name: tuple(numbers[getattr(joint, place)].tolist()) for joint in mechanism._independent}
+
     return Pieces(
         [(b, name(b.parent), j) for b, j in zip(mechanism.bodies, mechanism.joints, strict=True)],
         [(frame, name(frame.body)) for frame in mechanism.frames],
@@ -81,7 +88,7 @@ def apart(mechanism: Mechanism) -> Pieces:
         list(mechanism.sensors),
         list(mechanism.springs),
         list(mechanism.fields),
-        {key: {j.name: tuple(q[j.q_slice].tolist()) for j in own} for key, q in mechanism.configurations.items()},
+        {key: (named(q, "q_slice"), named(held.velocity(key), "v_slice")) for key, q in held.items()},
         list(mechanism._contact_excludes),
     )
 
@@ -133,8 +140,9 @@ def together(mechanism: MechanismT, pieces: Pieces) -> MechanismT:
         fields=pieces.fields,
     )
     present = {joint.name for joint in whole._independent}
-    for key, coordinates in pieces.configurations.items():
-        whole = whole.with_configuration(key, {j: q for j, q in coordinates.items() if j in present})
+    for key, both in pieces.configurations.items():
+        q, v = ({j: x for j, x in each.items() if j in present} for each in both)
+        whole = whole.with_configuration(key, q, v)
     names = mechanism._parameter_names
     return replace(whole, _parameter_names=tuple(name for name in names if _is_parameter(whole, name)))
 

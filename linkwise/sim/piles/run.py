@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from linkwise.array_types import Array
-from linkwise.contact.geometry.points import UNUSED_GAP
+from linkwise.contact.geometry.points import FAR, UNUSED_GAP
 from linkwise.contact.results import ContactPoints
 from linkwise.contact.step import part_of_mean
 from linkwise.dataclass import dataclass, field, replace
@@ -201,7 +201,7 @@ class Pile:
         """One step of h."""
         s = self.states
         middle = replace(s, turn=turned_on(s.turn, 0.5 * h * s.spin), place=s.place + 0.5 * h * s.speed)
-        found = self.contacts(middle, h)
+        found = _gripped(self.contacts(middle, h), len(self.bodies.names))
         R = rotations(middle.turn)
         before = np.hstack([turned(R, s.spin), s.speed])
         free = np.hstack([turned(R, _spun(self.bodies.inertia, s.spin, h)), s.speed + h * self.bodies.gravity])
@@ -295,6 +295,15 @@ class Pile:
         return first
 
 
+def _gripped(found: PileContacts, ground: int) -> PileContacts:
+    """The same contacts, at the points where forces act: see :func:`linkwise.contact.touching.shifts`."""
+    pair, nearest = found.body @ [ground + 1, 1], np.full(len(found.gap), FAR)
+    _, which = np.unique(pair, return_inverse=True)
+    np.minimum.at(nearest, which, found.gap)
+    shift = nearest[which] * np.where(found.body[:, 1] < ground, 0.5, 1.0) - 0.5 * found.gap
+    return replace(found, point=found.point + shift[:, None] * found.normal)
+
+
 def _leaving(velocity: Array, found: PileContacts, moments: Array, frame: Array) -> Array:
     """Speeds with which surfaces part (m), m/s, from velocities [ω, u] of bodies (n, 6)."""
     known = np.concatenate([velocity, np.zeros((1, 6))])[found.body]
@@ -328,7 +337,7 @@ def simulate_pile(
     check_progress(progress)
     step = 1e-3 if dt is None else dt
     check_positive(dt=step)
-    start = StartingStates(Start.of(model), model.start if q0 is None else q0, v0, None, None).y[0]
+    start = StartingStates(Start.of(model), q0, v0, None, None).y[0]
     pile = Pile(model, start[: model.nq], start[model.nq : model.nq + model.nv])
     check_overlap(pile, pile.rules.overlap)
     count = max(1, math.ceil(duration / step - 1e-9))
