@@ -24,13 +24,13 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from linkwise.array_types import Array
+from linkwise.checks import output_path
 from linkwise.control.rates import Outputs, input_names, state_names, state_rates
 from linkwise.dataclass import dataclass
 from linkwise.errors import InputError
 from linkwise.functions.derivatives import componentwise
 from linkwise.model.model import Model, checked_model
 from linkwise.model.state_space import checked_dt
-from linkwise.sim.checks import checked_target
 from linkwise.targets.c.lines import constants, function_name, identifier, literals
 from linkwise.targets.c.source import c_source
 from linkwise.trace.block import Block
@@ -90,7 +90,7 @@ def to_fmu(
         step: the longest step of co-simulation, s: classical Runge-Kutta.
         compiler: name of the C compiler; None for sources alone.
     """
-    target = checked_target(path)
+    target = output_path(path)
     if target.suffix != ".fmu":
         raise InputError("a Functional Mock-up Unit has another ending", got=repr(target.name), allowed=".fmu")
     checked_model(model)

@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from linkwise.array_types import Array
+from linkwise.checks import check_count, checked_array
 from linkwise.control.riccati import Riccati, padded
 from linkwise.control.stages import Group, Steps, Text
 from linkwise.dataclass import dataclass, field
@@ -25,7 +26,6 @@ from linkwise.functions.many_steps import RolloutFunction
 from linkwise.memoized import cached_property
 from linkwise.model.model import checked_model
 from linkwise.model.state_space import checked_dt
-from linkwise.sim.checks import check_count
 from linkwise.spatial.scalar import Scalar
 
 if TYPE_CHECKING:
@@ -384,7 +384,10 @@ class _Search:
     ) -> None:
         model, N, m = problem.model, problem.count, problem.steps.m
         self.problem = problem
-        first = _shaped("q0", q0, (model.nq,)), _shaped("v0", np.zeros(model.nv) if v0 is None else v0, (model.nv,))
+        first = (
+            checked_array("q0", q0, (model.nq,)),
+            checked_array("v0", np.zeros(model.nv) if v0 is None else v0, (model.nv,)),
+        )
         model.constraints.check(*first)
         q: ArrayLike
         v: ArrayLike
@@ -397,9 +400,9 @@ class _Search:
             if len(parts) != 3:
                 raise InputError("a start is not (q, v, u)", got=f"{len(parts)} arrays", allowed="a plan, or (q, v, u)")
             q, v, u = parts
-            q = _shaped("q of the start", q, (N + 1, model.nq))
-            v = _shaped("v of the start", v, (N + 1, model.nv))
-            u = _shaped("u of the start", u, (N, m))
+            q = checked_array("q of the start", q, (N + 1, model.nq))
+            v = checked_array("v of the start", v, (N + 1, model.nv))
+            u = checked_array("u of the start", u, (N, m))
         numbers = np.empty(0) if goal is None else np.asarray(goal, float)
         if numbers.shape[-1:] != (problem.goal,) or numbers.ndim > 2 or numbers.shape[:-1] not in ((), (N + 1,)):
             raise InputError(
@@ -537,15 +540,6 @@ def _with_limits(model: Model, motors: Array, below: Text | None) -> Text:
         return np.array(found, object)
 
     return limited
-
-
-def _shaped(what: str, values: ArrayLike, shape: tuple[int, ...]) -> Array:
-    array = np.asarray(values, float)
-    if array.shape != shape:
-        raise InputError(f"{what} has the wrong shape", got=str(array.shape), allowed=str(shape))
-    if not np.isfinite(array).all():
-        raise InputError(f"{what} is not finite", got=str(array.ravel()[:8].tolist()), allowed="finite numbers")
-    return array
 
 
 def shoot(

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from linkwise.array_types import Array
+from linkwise.checks import check_choice
 from linkwise.control.riccati import padded
 from linkwise.dataclass import dataclass
 from linkwise.errors import InputError
@@ -113,8 +114,7 @@ class Steps:
     goal: int
 
     def __post_init__(self) -> None:
-        if self.method not in ("euler", "rk4", "moreau"):
-            raise InputError("there is no such step", got=repr(self.method), allowed='"euler", "rk4" or "moreau"')
+        check_choice("step", self.method, ("euler", "rk4", "moreau"))
         if self.method == "moreau":
             self.model._check_contacts("contact_step")
         else:

@@ -15,9 +15,9 @@ from typing import Any, Literal
 
 from numpy.typing import ArrayLike
 
+from linkwise.checks import finite_numbers, set_finite
 from linkwise.dataclass import dataclass, replace
 from linkwise.errors import InputError, UnknownNameError
-from linkwise.mechanism.checks import finite_numbers, set_finite
 from linkwise.mechanism.fields import FluidBox, FluidEllipsoid, GravityCompensation
 from linkwise.mechanism.muscles import HillMuscle, Muscle
 from linkwise.mechanism.wrapping import Wrap

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import math
 
+from linkwise.checks import set_finite
 from linkwise.dataclass import dataclass, replace
 from linkwise.errors import InputError
-from linkwise.mechanism.checks import set_finite
 from linkwise.spatial.scalar import Flat, Scalar, exp, log, sinh, sqrt, where, within
 
 

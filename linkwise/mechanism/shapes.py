@@ -24,11 +24,12 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from linkwise.array_types import FloatArray
+from linkwise.checks import finite_number, finite_numbers
 from linkwise.dataclass import dataclass, field, replace
 from linkwise.errors import InputError
 from linkwise.joints.directions import turn_z_to
 from linkwise.mechanism.bodies_and_joints import rows
-from linkwise.mechanism.checks import checked_pose, checked_vector, finite_number, finite_numbers
+from linkwise.mechanism.body_checks import checked_pose, checked_vector
 from linkwise.mechanism.contacts import check_material
 from linkwise.mechanism.description import Geometry
 from linkwise.mechanism.materials import Material

@@ -10,9 +10,9 @@ from __future__ import annotations
 import math
 from typing import Literal, NamedTuple
 
+from linkwise.checks import set_finite
 from linkwise.dataclass import dataclass
 from linkwise.errors import UnknownNameError
-from linkwise.mechanism.checks import set_finite
 from linkwise.spatial.scalar import Flat, Scalar, absolute, asin, atan2, cos, cross, dot, is_constant, sin, sqrt, where
 
 Point = Flat

@@ -12,8 +12,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from linkwise.array_types import Array
+from linkwise.checks import finite_number
 from linkwise.errors import InputError
-from linkwise.mechanism.checks import finite_number
 from linkwise.model.compiled_methods import ByName, Group, Methods
 
 if TYPE_CHECKING:

@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike
 from linkwise.algorithms.catalogue import Trees
 from linkwise.algorithms.regressor import inertial_parameters
 from linkwise.array_types import Array
+from linkwise.checks import check_choice
 from linkwise.dataclass import dataclass, fields, replace
 from linkwise.errors import InputError, no_attribute
 from linkwise.mechanism.bodies_and_joints import Named
@@ -209,8 +210,7 @@ class Model(
         Unrolled code is faster and takes longer to compile; "auto" rolls models of more than some sixty bodies, unless
         most of what loops would compute is zero, as where many closures each hold a few bodies side by side.
         """
-        if sweeps not in ("auto", "rolled", "unrolled"):
-            raise InputError("no such way to run sweeps", got=repr(sweeps), allowed='"auto", "rolled" or "unrolled"')
+        check_choice("way to run sweeps", sweeps, ("auto", "rolled", "unrolled"))
         return replace(self, _sweeps=sweeps)
 
     def with_closure_solver(

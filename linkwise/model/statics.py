@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from linkwise.array_types import Array
+from linkwise.checks import check_choice
 from linkwise.errors import InputError, LinkwiseError
 from linkwise.mechanism.actuation import JointTransmission
 from linkwise.model.compiled_methods import Group
@@ -205,8 +206,7 @@ class Statics(Group):
             rows: of all six motions, or of velocities (``"position"``) or rates of turn (``"rotation"``) alone.
             p: run-time parameters (..., np).
         """
-        if rows not in _ROWS:
-            raise InputError("no such rows", got=repr(rows), allowed='"all", "position" or "rotation"')
+        check_choice("rows", rows, tuple(_ROWS))
         J = self.model._run("jacobian", q, p=p, **self.model._at(body, None))[..., _ROWS[rows], :]
         size: Array = (
             np.prod(np.linalg.svd(J, compute_uv=False), axis=-1)

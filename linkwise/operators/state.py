@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike
 from linkwise.algorithms.catalogue import Trees
 from linkwise.algorithms.kinematics import Place
 from linkwise.array_types import Array
+from linkwise.checks import check_choice
 from linkwise.errors import InputError
 from linkwise.joints import Joint
 from linkwise.mechanism.mechanism import Mechanism
@@ -144,8 +145,7 @@ def operators(
     t: ArrayLike | None = None,
 ) -> Operators:
     """The operators of a mechanism at q (..., nq), v, v̇ (..., nv) and t (...); see ``Model.operators``."""
-    if frames not in ("body", "link"):
-        raise InputError("no such frames", got=repr(frames), allowed='"body" or "link"')
+    check_choice("frames", frames, ("body", "link"))
     tree = trees.in_body_frames if frames == "body" else trees.fast
     _refuse_mimics(trees.mechanism)
     if v is None and vdot is not None:

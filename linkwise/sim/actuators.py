@@ -12,12 +12,12 @@ from functools import partial
 import numpy as np
 from numpy.typing import ArrayLike
 
+from linkwise.checks import check_finite, check_not_negative, check_positive
 from linkwise.errors import InputError
 from linkwise.functions.scalar_arrays import scalar_array as objects
 from linkwise.joints import Joint
 from linkwise.mechanism.bodies_and_joints import JointInstance
 from linkwise.model.model import Model, checked_model
-from linkwise.sim.checks import check_finite, check_not_negative, check_positive
 from linkwise.sim.elements import (
     Element,
     Target,

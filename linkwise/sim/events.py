@@ -9,13 +9,13 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from linkwise.array_types import Array
+from linkwise.checks import check_choice, check_not_negative
 from linkwise.contact.scene import kept_points
 from linkwise.dataclass import dataclass
 from linkwise.errors import InputError
 from linkwise.functions.frozen import FrozenFunction
 from linkwise.functions.scalar_arrays import scalar_array as objects
 from linkwise.model.model import Model
-from linkwise.sim.checks import check_choice, check_not_negative
 from linkwise.sim.elements import Vector, identity, law, own_parameters
 from linkwise.sim.limits import Limit
 from linkwise.sim.motion import Motion

@@ -13,11 +13,11 @@ from typing import Any
 import numpy as np
 
 from linkwise.array_types import Array
+from linkwise.checks import check_count, check_not_negative, check_positive
 from linkwise.dataclass import dataclass
 from linkwise.errors import InputError
 from linkwise.functions.scalar_arrays import scalar_array
 from linkwise.model.model import Model
-from linkwise.sim.checks import check_count, check_not_negative, check_positive
 from linkwise.sim.elements import Vector, law
 from linkwise.sim.sensors import Encoder
 from linkwise.sim.tables import Table

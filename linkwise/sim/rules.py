@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from linkwise.checks import check_choice, check_not_negative, check_positive
 from linkwise.dataclass import dataclass
 from linkwise.errors import InputError
 from linkwise.model.passive_forces import FRICTION_SPEED
-from linkwise.sim.checks import check_choice, check_not_negative, check_positive
 
 
 @dataclass(frozen=True)

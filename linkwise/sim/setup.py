@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from linkwise.array_types import Array
+from linkwise.checks import check_count, is_real
 from linkwise.contact.scene import kept_points, rigid_meeting
 from linkwise.dataclass import dataclass, replace
 from linkwise.errors import InputError, InputWarning, message
@@ -71,6 +72,49 @@ _ACTING = ("control", "events", "f_ext", "frame")
 _RULING = ("rules", "limits", "stabilization", "released")
 """Options that a setup without these depends on besides."""
 _KEPT = 32  # setups for each model
+_LEAST_RTOL = 1e-14
+
+
+def checked_tolerances(options: Options) -> tuple[float, float, float, float, int]:
+    """Relative and absolute tolerance, longest and shortest step, and most steps of an adaptive method."""
+    rtol, atol = options.get("rtol", 1e-9), options.get("atol")
+    max_step, min_step = options.get("max_step", math.inf), options.get("min_step", 0.0)
+    max_steps = options.get("max_steps", 1_000_000)
+    check_count(max_steps=max_steps)
+    if not is_real(rtol) or not _LEAST_RTOL <= rtol < 1.0:
+        raise InputError(
+            "rtol is not a tolerance that can be kept",
+            got=repr(rtol),
+            allowed=f"{_LEAST_RTOL:g} <= rtol < 1: float64 has 16 digits",
+        )
+    atol = rtol / 100.0 if atol is None else atol
+    if not is_real(atol) or not 0.0 <= atol < math.inf:
+        raise InputError("atol is not a tolerance", got=repr(atol), allowed="numbers >= 0")
+    if not is_real(max_step) or not max_step > 0.0:
+        raise InputError("max_step is not positive", got=repr(max_step), allowed="seconds, or inf")
+    if not is_real(min_step) or not 0.0 <= min_step < max_step:
+        raise InputError("min_step is out of range", got=repr(min_step), allowed="0 <= min_step < max_step, s")
+    return rtol, float(atol), max_step, min_step, int(max_steps)
+
+
+def checked_times(times: ArrayLike | None, t0: float, duration: float) -> Array | None:
+    """Output times (T), increasing and inside the simulation, or None."""
+    if times is None:
+        return None
+    try:
+        array = np.array(times, float)
+    except (TypeError, ValueError):
+        array = np.empty(0)
+    slack = 1e-9 * max(1.0, duration)
+    inside = array.size and array.ndim == 1 and np.isfinite(array).all()
+    if not inside or (np.diff(array) <= 0).any() or array[0] < t0 - slack or array[-1] > t0 + duration + slack:
+        raise InputError(
+            "output_times do not fit the simulation",
+            got=repr(times)[:80],
+            allowed=f"(T,), increasing, from {t0:g} to {t0 + duration:g} s",
+            do="np.linspace(t0, t0 + duration, n), or np.unique of the times you have",
+        )
+    return np.asarray(np.clip(array, t0, t0 + duration))
 
 
 def _is_key(value: object) -> bool:

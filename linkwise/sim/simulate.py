@@ -11,25 +11,18 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from linkwise.array_types import Array
+from linkwise.checks import check_arguments, check_count, check_finite, check_positive
 from linkwise.dataclass import dataclass, field
 from linkwise.errors import IntegrationWarning, SaturationWarning, SlowControlWarning
 from linkwise.functions.function import checked_threads
 from linkwise.memoized import Memory
 from linkwise.model.model import Model
-from linkwise.sim.checks import (
-    check_arguments,
-    check_count,
-    check_finite,
-    check_positive,
-    checked_times,
-    checked_tolerances,
-)
 from linkwise.sim.elements import as_elements
 from linkwise.sim.motion import Works
 from linkwise.sim.plans import SimulationPlan
 from linkwise.sim.progress import Progress, check_progress
 from linkwise.sim.run import Run
-from linkwise.sim.setup import Options, Setup, usual_method
+from linkwise.sim.setup import Options, Setup, checked_times, checked_tolerances, usual_method
 from linkwise.sim.states import States, warn_of_start
 from linkwise.sim.step_size import EqualSteps, StepSize, ToleratedSteps
 from linkwise.sim.tableaux import TABLEAUX, GeneralizedAlpha, Tableau

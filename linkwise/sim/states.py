@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike
 from linkwise.array_types import Array
 from linkwise.dataclass import dataclass
 from linkwise.errors import InputError, InputWarning, message
-from linkwise.mechanism.checks import LEAST_DEGREES, warn_of_degrees
+from linkwise.mechanism.body_checks import LEAST_DEGREES, warn_of_degrees
 
 if TYPE_CHECKING:
     from linkwise.model.model import Model

@@ -18,10 +18,10 @@ import numpy as np
 from numpy.typing import ArrayLike, DTypeLike
 
 from linkwise.array_types import Array
+from linkwise.checks import check_choice, check_positive
 from linkwise.dataclass import dataclass
 from linkwise.errors import InputError, UnknownNameError
 from linkwise.memoized import cached_property
-from linkwise.sim.checks import check_choice, check_positive
 from linkwise.spatial.scalar import Flat, Scalar
 
 HEAD = 4  # numbers of a row before its coefficients

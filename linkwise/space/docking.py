@@ -7,9 +7,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
+from linkwise.checks import check_not_negative, check_positive
 from linkwise.joints import Fixed
 from linkwise.model.model import Model, ModelBuilder
-from linkwise.sim.checks import check_not_negative, check_positive
 from linkwise.sim.elements import Vector, frame_pose, frame_velocity
 from linkwise.sim.events import Event
 from linkwise.spatial.scalar import Scalar, acos, clip, sqrt, tan, where

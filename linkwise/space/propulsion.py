@@ -7,10 +7,10 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from linkwise.checks import check_not_negative, check_positive
 from linkwise.dataclass import dataclass
 from linkwise.errors import InputError
 from linkwise.model.model import Model
-from linkwise.sim.checks import check_not_negative, check_positive
 from linkwise.sim.elements import (
     Element,
     FrameKey,

@@ -7,10 +7,10 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from linkwise.checks import check_not_negative, check_positive
 from linkwise.dataclass import dataclass
 from linkwise.errors import InputError
 from linkwise.model.model import Model
-from linkwise.sim.checks import check_not_negative, check_positive
 from linkwise.sim.elements import FrameKey, Vector, Wrenches, checked_direction, checked_numbers
 from linkwise.space.kepler import ASTRONOMICAL_UNIT, LIGHT_SPEED, Planet
 from linkwise.space.placed import Placed

@@ -12,12 +12,12 @@ from typing import Any
 
 import numpy as np
 
+from linkwise.checks import check_finite, check_not_negative, check_positive
 from linkwise.dataclass import dataclass
 from linkwise.errors import InputError
 from linkwise.joints import Revolute
 from linkwise.mechanism.placement import transform
 from linkwise.model.model import Model, ModelBuilder
-from linkwise.sim.checks import check_finite, check_not_negative, check_positive
 from linkwise.sim.elements import (
     Element,
     Vector,

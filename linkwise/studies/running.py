@@ -16,10 +16,10 @@ from typing import Any
 
 import numpy as np
 
+from linkwise.checks import check_count
 from linkwise.errors import InputError, require_extra
 from linkwise.functions.function import checked_threads
 from linkwise.model.model import Model
-from linkwise.sim.checks import check_count
 from linkwise.sim.progress import Progress
 from linkwise.studies.designs import Engine
 from linkwise.studies.fingerprint import this_machine, versions

@@ -11,11 +11,11 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from linkwise.array_types import Array
+from linkwise.checks import check_count
 from linkwise.dataclass import dataclass
 from linkwise.errors import InputError, SaturationWarning
 from linkwise.memoized import cached_property
 from linkwise.model.model import Model, checked_model
-from linkwise.sim.checks import check_count
 from linkwise.sim.closed_states import captures_of
 from linkwise.sim.disturbances import as_loads
 from linkwise.sim.elements import as_elements

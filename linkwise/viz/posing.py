@@ -200,8 +200,8 @@ def settled(model: Model, q: Array, goals: Sequence[PointGoal] = (), held: Seque
             up[:, at] = np.maximum(model.limits.upper[place] - x[:, place], 0.0)
         return down[:, free], up[:, free]
 
-    found, _ = nearest_root(residual, jacobian, integrated, q[None], 1e-10, room, _LONGEST)
-    return found[0]
+    ((found,), _) = nearest_root(residual, jacobian, integrated, q[None], 1e-10, room, _LONGEST)
+    return np.asarray(found)
 
 
 def _error(model: Model, q: Array, goal: PointGoal) -> Array:

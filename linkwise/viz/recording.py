@@ -16,10 +16,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from linkwise.array_types import Array
+from linkwise.checks import check_positive, output_path
 from linkwise.dataclass import dataclass
 from linkwise.errors import InputError, LinkwiseError, ModelWarning
 from linkwise.model.model import Model
-from linkwise.sim.checks import checked_target
 from linkwise.sim.progress import Progress
 from linkwise.sim.touched import contacts_of
 from linkwise.sim.trajectory import Trajectory
@@ -72,8 +72,7 @@ def motion_html(
             where bodies touch, the first two, and bodies as they are.
         progress: as for :func:`linkwise.simulate`.
     """
-    if not (np.isfinite(fps) and fps > 0.0):
-        raise InputError("fps is not a positive number", got=repr(fps), allowed="e.g. 30")
+    check_positive(fps=fps)
     motion = checked(trajectory)
     model = motion._with_model("save_html")
     target = followed(model, follow)
@@ -147,7 +146,7 @@ def model_html(model: Model, q: ArrayLike | None = None, **choices: Any) -> str:
 
 def save_html(trajectory: Trajectory, path: str | Path, **choices: Any) -> Path:
     """Write :func:`motion_html` to a file."""
-    target = checked_target(path)
+    target = output_path(path)
     if target.suffix.lower() not in (".html", ".htm"):
         raise InputError("no such file type", got=repr(target.suffix), allowed=".html")
     target.write_text(motion_html(trajectory, **choices), encoding="utf-8")

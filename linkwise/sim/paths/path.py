@@ -16,6 +16,7 @@ from numpy.typing import ArrayLike
 
 from linkwise.algorithms.configuration import difference, integrate
 from linkwise.array_types import Array
+from linkwise.checks import check_choice, check_positive
 from linkwise.dataclass import dataclass
 from linkwise.errors import InputError
 from linkwise.functions.function import CompiledFunction
@@ -229,8 +230,7 @@ class Path:
 
     def trajectory(self, dt: float = 0.01) -> Trajectory:
         """Sampled every ``dt`` seconds and at the end, with the joint forces it takes: to plot, save or view."""
-        if not 0.0 < dt < np.inf:
-            raise InputError("dt is not a positive number", got=repr(dt), allowed="seconds")
+        check_positive(dt=dt)
         count = max(1, int(np.ceil(self.duration / dt - 1e-9)))
         t = np.append(self.times[0] + dt * np.arange(count), self.times[-1])
         q, v, vdot = self(t)
@@ -292,8 +292,7 @@ def path(
         >>> bool(abs(arm.pose(line(2.0).q, "tool") - there).max() < 1e-6)
         True
     """
-    if kind not in LAWS:
-        raise InputError("no such kind of path", got=repr(kind), allowed=", ".join(f'"{name}"' for name in LAWS))
+    check_choice("kind of path", kind, tuple(LAWS))
     fastest = _limit("velocity", model.limits.velocity if velocity is None else velocity, model.nv)
     strongest = _limit("acceleration", np.inf if acceleration is None else acceleration, model.nv)
     timing = Timing(fastest, strongest, duration, times)
@@ -353,8 +352,7 @@ class Timing:
         knots = np.concatenate([[0.0], np.cumsum(shares)])
         if self.duration is None:
             return knots
-        if not 0.0 < float(self.duration) < np.inf:
-            raise InputError("duration is not a positive number", got=repr(self.duration), allowed="seconds")
+        check_positive(duration=self.duration)
         return knots * (float(self.duration) / float(knots[-1]))
 
     def kept_by(self, made: Path) -> Path:

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from linkwise.array_types import Array
+from linkwise.checks import check_count, check_finite, check_positive
 from linkwise.contact.geometry.points import UNUSED_GAP
 from linkwise.contact.results import ContactPoints
 from linkwise.contact.step import part_of_mean
@@ -22,7 +23,6 @@ from linkwise.dataclass import dataclass, field, replace
 from linkwise.errors import InputError
 from linkwise.memoized import cached_property
 from linkwise.model.model import Model
-from linkwise.sim.checks import check_count, check_finite, check_positive
 from linkwise.sim.piles.free_bodies import Bodies, States, is_pile, rotations, turned, turned_on
 from linkwise.sim.piles.island_solver import islands_of, settled
 from linkwise.sim.piles.islands import Rows, frames
