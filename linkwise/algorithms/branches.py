@@ -44,7 +44,7 @@ from linkwise.spatial.vectors import Force, Motion, weighted_sum
 T = TypeVar("T", Force, ArticulatedInertia)
 
 ANSWERS = 2
-"""How often what is left of the equations is answered, the first time included."""
+"""Number of times that the rest of the equations is answered, the first time included."""
 
 EVEN = 1.0
 """Least size of W, relative to the mean of Λ's diagonal: a branch is never stiffer than 1/μ in any direction, lest

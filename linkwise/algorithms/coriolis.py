@@ -140,7 +140,7 @@ def _own_rates(link: Link, q: Flat, v: Flat) -> list[Motion]:
 
 
 def _of_node(seat: Seat, q: Flat, V: Motion, X: Motion) -> Motion:
-    """How fast Πx changes, x being the modal part of X: Π̇x in root axes, and what the root carries around."""
+    """The rate of Πx, x being the modal part of X: Π̇x in root axes, and what the root carries around."""
     eta, (rate, x) = seat.eta(q), (motion.tail for motion in (V, X))  # type: ignore[attr-defined]
     moved, rate_of_it = derivative(lambda at: list(seat.shape.node(at).moved(x)), eta, rate)
     at_node = seat.shape.node(eta).motion_out(V)

@@ -1,4 +1,4 @@
-"""Where the links are and how they move: poses, velocities, accelerations. O(n) each.
+"""Poses, velocities and accelerations of the links. O(n) each.
 
 There are three ways to write the motion of a place as six numbers:
 

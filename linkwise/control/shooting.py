@@ -94,7 +94,7 @@ class Plan:
 
 
 Start = Plan | tuple[ArrayLike, ArrayLike, ArrayLike]
-"""Where a solution begins: an earlier one, or q (N + 1, nq), v (N + 1, nv) and u (N, m)."""
+"""The beginning of a solution: an earlier one, or q (N + 1, nq), v (N + 1, nv) and u (N, m)."""
 
 
 class Shooting:
@@ -459,7 +459,7 @@ class _Search:
 
     @property
     def _one_sided(self) -> Array:
-        """Which of the conditions at the end may be below zero."""
+        """For each condition at the end, whether it may be below zero."""
         return np.array(self.problem.steps.spent_at_end.one_sided, bool)
 
     def _excess(self) -> float:

@@ -420,7 +420,7 @@ class CostTerms:
 
     @property
     def limit_count(self) -> int:
-        """How many numbers are limited."""
+        """Count of the numbers that are limited."""
         return sum(function.program.outputs[0].size for function, _ in self.limits)
 
     def _excess(self, given: Sequence[Flat]) -> list[Scalar]:
@@ -428,7 +428,7 @@ class CostTerms:
 
     @property
     def one_sided(self) -> list[bool]:
-        """Which of the limited numbers may be below zero."""
+        """For each limited number, whether it may be below zero."""
         return [bound for function, bound in self.limits for _ in range(function.program.outputs[0].size)]
 
     def value(self, given: Sequence[Flat], multipliers: Flat, weight: Scalar) -> Scalar:

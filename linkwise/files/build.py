@@ -159,7 +159,7 @@ def _at(error: LinkwiseError, file: str, line: int | None) -> ModelFileError:
 
 
 def _named_in(text: str, bodies: Sequence[CarriedLink], description: Description) -> tuple[str | None, int | None]:
-    """Where the first joint, link or closure stands whose quoted name is in a message."""
+    """File and line of the first joint, link or closure whose quoted name is in a message."""
     named: list[Any] = [*description.couplings, *description.polynomials]
     named += [*description.actuators, *description.sensors, *description.springs, *description.fields]
     named += [closure.joint for closure in description.closures]

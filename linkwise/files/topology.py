@@ -219,7 +219,7 @@ def span(links: Sequence[str], joints: Sequence[JointWritten], loops: Sequence[J
 
 
 class _Groups:
-    """Which links are connected (union and find)."""
+    """Groups of connected links (union and find)."""
 
     def __init__(self) -> None:
         self.leader: dict[str, str] = {}
@@ -242,7 +242,7 @@ class _Groups:
 
 @dataclass(frozen=True, slots=True)
 class Coordinate:
-    """Where a joint gets its coordinate from.
+    """Source of a joint's coordinate.
 
     Args:
         locked: the value it stands at, or None.
@@ -286,7 +286,7 @@ def locked_values(
 
 
 def resolve(joints: Sequence[JointWritten], locked: Mapping[str, float], file: str) -> dict[str, Coordinate]:
-    """Where every joint gets its coordinate from, chains of mimics multiplied out; `ModelFileError` where they cannot.
+    """The source of every joint's coordinate, chains of mimics multiplied out; `ModelFileError` where they cannot.
 
     A joint that follows a locked one is locked with it. A locked joint no longer follows.
     """

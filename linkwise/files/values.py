@@ -47,7 +47,7 @@ def one_long(xyz: Sequence[float]) -> tuple[float, float, float]:
 
 @dataclass(frozen=True, slots=True)
 class Attributes:
-    """How the attributes of one file are read.
+    """Reader of the attributes of one file.
 
     Args:
         file: the file's name in the messages.

@@ -214,7 +214,7 @@ class Texts:
         return pieces
 
     def _closing(self, text: str, start: int, opening: str) -> int:
-        """Where the bracket that was opened before `start` is closed, outside quotes and brackets within."""
+        """The place where the bracket that was opened before `start` is closed, outside quotes and brackets within."""
         closing = "}" if opening == "{" else ")"
         depth, quote = 1, ""
         for at in range(start, len(text)):

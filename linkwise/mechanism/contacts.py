@@ -62,7 +62,7 @@ class Ground:
 
 @dataclass(frozen=True)
 class ContactRules:
-    """How a step with contact is solved.
+    """Rules by which a step with contact is solved.
 
     Args:
         solver: ``"dual"``: sweeps over impulses, and Newton steps, written out for every point; ``"primal"``: loops

@@ -133,7 +133,7 @@ class AlignedFrames:
         slides = (own == _SYMMETRIES["direction"]) & ~self.free
 
         def feet(which: Array) -> None:
-            """Where the common normals of skew axes stand: on the parent's line, whose point does not matter."""
+            """Puts the common normals of skew axes on the parent's line, whose point does not matter."""
             back = X[which, :3, :3].transpose(0, 2, 1)
             point = times(back, self.o[parents[which]] - X[which, :3, 3]) - self.J[which, :3, 3]
             across_u = np.cross(u[which], np.cross(z[which], u[which]))  # z - (z·u) u, to all digits

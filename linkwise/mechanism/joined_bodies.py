@@ -80,7 +80,7 @@ def joined(
 
 @dataclass(slots=True)
 class _Home:
-    """Where a named body is: a pose on a moving body (-1: the world), or on a node of one that deforms."""
+    """Place of a named body: a pose on a moving body (-1: the world), or on a node of one that deforms."""
 
     body: int
     pose: FloatArray | None

@@ -94,12 +94,12 @@ class ManyLinks(Sequence[Link]):
 
     @cached_property
     def q_start(self) -> Array:
-        """Where each joint's coordinates begin in q (n)."""
+        """The first place in q of each joint's coordinates (n)."""
         return np.array([joint.q_slice.start for joint in self.mechanism.joints], int)
 
     @cached_property
     def v_start(self) -> Array:
-        """Where each joint's freedoms begin in v (n)."""
+        """The first place in v of each joint's freedoms (n)."""
         return np.array([joint.v_slice.start for joint in self.mechanism.joints], int)
 
     @cached_property

@@ -22,7 +22,7 @@ from linkwise.spatial.transforms import Factor, Rotation, Shift, Transform, Turn
 from linkwise.spatial.vectors import Vec
 
 Forms = Mapping[str, Callable[[Transform], Transform]]
-"""How a link's transforms are written, by the names of their fields, so that many links have the same shape."""
+"""Forms of a link's transforms, by the names of their fields, so that many links have the same shape."""
 
 
 @dataclass(frozen=True)

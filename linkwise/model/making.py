@@ -1,4 +1,4 @@
-"""How a model comes by its functions: which text, how its sweeps run, and the shortest way to call it.
+"""The functions of a model: their texts, the way their sweeps run, and the shortest way to call them.
 
 Functions that belong to a mechanism are taken as they are when a model is built. A model is frozen, and its functions
 are traced one by one, whenever they are first asked for. Were a function of a joint or a closure asked each time, one

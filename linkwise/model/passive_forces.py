@@ -254,7 +254,7 @@ class PassiveForces:
             yield "friction", tanh(speed(places, spring.transmission) * smooth) * (-spring.friction) * on
 
     def _stretch(self, spring: Spring, places: MovingFrames) -> Scalar:
-        """How far beyond its slack."""
+        """Length beyond its slack."""
         l = length(places, spring.transmission)
         low, high = spring.rest
         if low == high:

@@ -177,7 +177,7 @@ class Statics(Group):
         return tau
 
     def support_margin(self, q: ArrayLike, points: ArrayLike) -> Array:
-        """How far (..., m) the mass centre, seen along gravity, is inside the polygon around ground points.
+        """Distance (..., m) of the mass centre, seen along gravity, from the edge of the polygon around ground points.
 
         Positive: the model stands. Negative: it tips, and this is how far the mass centre is outside.
 
@@ -287,7 +287,7 @@ class Statics(Group):
 
 
 def support_margin(centre: Array, points: ArrayLike, gravity: Array) -> Array:
-    """How far (...) mass centres (..., 3), seen along gravity, are inside the convex hulls of points (..., n, 3)."""
+    """Distances (...) of mass centres (..., 3), seen along gravity, from the edges of hulls of points (..., n, 3)."""
     ground = np.asarray(points, float)
     if ground.ndim < 2 or ground.shape[-1] != 3 or ground.shape[-2] < 3:
         raise InputError("points have the wrong shape", got=str(ground.shape), allowed="(..., n, 3), n of 3 or more")

@@ -21,7 +21,7 @@ Point = str | tuple[str, Sequence[float]]
 
 
 def places(points: Point | Sequence[Point], find: Callable[[str], Place]) -> tuple[str, list[Place]]:
-    """How the points are called, and where they are on the links."""
+    """The name of the points, and their places on the links."""
     listed = [points] if isinstance(points, str) or _is_pair(points) else list(points)
     found, labels = [], []
     for point in listed:

@@ -22,7 +22,7 @@ class NumberedRow:
     why_not: str = ""
     """For what is not implemented."""
     exact: str = ""
-    """Where the test has no bound on an error: what it compares instead."""
+    """Comparison that the test makes where it has no bound on an error."""
 
 
 @dataclass(frozen=True)

@@ -96,7 +96,7 @@ class Tracking(Element):
         self.tables = tables_in(self.q, self.v, self.kp, self.kd)
 
     def _errors(self, t: Scalar, q: Vector, v: Vector, x: Vector, p: Vector) -> tuple[list[Scalar], list[Scalar]]:
-        """How far a state is from the targets: q_d ⊖ q and v_d - v, nv numbers each."""
+        """Distances of a state from the targets: q_d ⊖ q and v_d - v, nv numbers each."""
         wanted = vector(at(self, self.q, t, x, p), self.model.nq, "the target q")
         e = self.model.difference(objects(list(q)), objects(wanted))
         return list(e), minus(vector(at(self, self.v, t, x, p), self.model.nv, "the target v"), v)

@@ -141,7 +141,7 @@ def closure_flags(model: Model, released: str | Sequence[str]) -> Array:
 
 
 class Capture(Element):
-    """Where a closure took hold: a rotation vector, a shift, and the time; they change at events alone.
+    """Place where a closure took hold: a rotation vector, a shift, and the time; they change at events alone.
 
     Args:
         closure: its name.
@@ -157,7 +157,7 @@ class Capture(Element):
 
     @property
     def signature(self) -> Hashable:
-        """Which closure it is, and how fast it is drawn in."""
+        """The closure, and the time in which it is drawn in."""
         return type(self).__name__, self.closure, self.latch
 
     @property

@@ -94,7 +94,7 @@ class _Follower:
         return sqrt(where(square <= 0.0, 0.0, square))
 
     def off(self, y: Flat, y_new: Flat, h: Scalar, p: Flat, part: float, *rates: Flat) -> Scalar:
-        """How far v₊ is from v + h times the mean of v̇ at some places, as a part of what is allowed."""
+        """Distance of v₊ from v + h times the mean of v̇ at some places, as a part of what is allowed."""
         q, v, _ = self.m.parts(y)
         after = self.m.parts(y_new)[1]
         mean = [sum(k[i] for k in rates) * (h / len(rates)) for i in range(self.nv)]

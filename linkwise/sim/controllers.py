@@ -141,7 +141,7 @@ class Controller(Element):
         return self._checked_law(t, q, v, x, p)[0] if self.period is None else self._held(x)[4]
 
     def rate(self, t: Scalar, q: Vector, v: Vector, x: Vector, p: Vector) -> Vector:
-        """How the states of a continuous law change."""
+        """Rates of the states of a continuous law."""
         return self._checked_law(t, q, v, x, p)[1]
 
     def next_sample(self, x: Vector) -> Scalar:

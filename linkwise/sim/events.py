@@ -92,7 +92,7 @@ class Event:
         return (function, None if self.action is None else identity(self.action), *facts)
 
     def moved(self, t: float, q: Array, v: Array, p: Array) -> Iterable[ArrayLike]:
-        """Where the action leads, for the run-time parameters p that are in force."""
+        """The state that the action leads to, for the run-time parameters p that are in force."""
         assert self.action is not None
         return self.action(t, q, v)
 
@@ -164,7 +164,7 @@ def event_program(motion: Motion, events: Sequence[Event]) -> Traceable:
 
 
 def crossed(events: Sequence[Event], before: Array, after: Array) -> Array:
-    """Which events happened between two sets of values (..., n), as truth values; as in the kernel."""
+    """For each event, whether it happened between two sets of values (..., n), as truth values; as in the kernel."""
     direction = np.array([event.direction for event in events])
     up = (before <= 0.0) & (after >= 0.0) & (before < after) & (direction >= 0)
     down = (before >= 0.0) & (after <= 0.0) & (before > after) & (direction <= 0)

@@ -250,7 +250,7 @@ class LoopWriter:
         return [*arriving, *inside] if self.clips else [*inside, *arriving]
 
     def _carried(self) -> list[Statement]:
-        """Where steps are judged, the derivative at the end of one, with which the next begins."""
+        """The derivative at the end of a step, with which the next begins, where steps are judged."""
         if not self.sizes.judges:
             return []
         return [*self.step.carry, *([self._derivative_after_stop()] if self.stops and self.step.carry else [])]

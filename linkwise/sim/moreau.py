@@ -95,7 +95,7 @@ def _refuse_friction(model: Model) -> None:
 
 
 def contact_numbers(model: Model, rules: JointRules) -> ContactNumbers:
-    """How many numbers contacts leave from step to step."""
+    """Numbers that contacts leave from step to step."""
     own = stepping(model, rules)
     return ContactNumbers(rows_of(own), points_of(own))
 

@@ -64,7 +64,7 @@ class ContactNumbers:
 
     @property
     def size(self) -> int:
-        """How many numbers."""
+        """Count of all of them."""
         return self.rows + self.points + self.RESIDUALS + 2
 
     def parts(self, numbers: Flat) -> dict[str, Flat]:
@@ -163,7 +163,7 @@ class Motion(StateChart):
 
     # Forces.
     def places(self, k: int) -> tuple[slice, slice]:
-        """Where the flowing and the held states of the k-th element are in x."""
+        """Places in x of the flowing and the held states of the k-th element."""
         before = self.elements[:k]
         a, b = sum(e.nx for e in before), self.flowing + sum(e.nh for e in before)
         return slice(a, a + self.elements[k].nx), slice(b, b + self.elements[k].nh)
@@ -520,7 +520,7 @@ class Motion(StateChart):
         return any(closure.type.time_dependent for closure in self.model.closures)
 
     def moving(self, at: Instant) -> MovingFrames:
-        """Where frames and joints are in a state, and which closures are in force."""
+        """Frames and joints in a state, with the closures that are in force."""
         return MovingFrames(self.model, at.q, at.v, self.model_parameters(at.p), self.closure_flags(at.x))
 
     def closure_flags(self, x: Flat) -> Flat | None:

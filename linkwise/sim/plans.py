@@ -1,4 +1,4 @@
-"""Which routine a simulation runs, compiled once and kept with the model."""
+"""The routine that a simulation runs, compiled once and kept with the model."""
 
 from __future__ import annotations
 
@@ -100,7 +100,7 @@ class RunSamples(NamedTuple):
     threads: int
     curves: RunTables
     members: Array
-    """Which states of the batch they are of (...)."""
+    """Numbers of the states of the batch that they are of (...)."""
     slack: float
     home: Device = PROCESSOR
 
@@ -130,7 +130,7 @@ class SimulationPlan:
 
     @cached_property
     def sizes(self) -> type[StepSize]:
-        """How long steps are."""
+        """The lengths of steps."""
         return ToleratedSteps if self.is_adaptive else EqualSteps
 
     @cached_property
@@ -265,7 +265,7 @@ class SimulationPlan:
         return Evaluation(self._routine("stop", text, "y", "p", "after"))
 
     def next_stop(self, y: Array, p: Array, after: float) -> float:
-        """When a step from a state (ny) must end at the latest, after a time, with the rows of tables in p (np)."""
+        """Latest time at which a step from a state (ny) must end, after a time, with the rows of tables in p (np)."""
         if not self.motion.stops:
             return math.inf
         return float(self._stopper({"y": y[None], "p": p[None], "after": np.array([[after]])})["stop"][0, 0])

@@ -135,11 +135,11 @@ class OnGrid(Records):
 
     @staticmethod
     def behind() -> Sequence[Statement]:
-        """Where one is due."""
+        """Statements behind a step where a sample is due."""
         return (IfAny("save", (Record("saved", "y", "place", "save"),)),)
 
     def sampled(self, k: int) -> None:
-        """Where the step ended at the sample, on the grid."""
+        """Take the state where a step of state k ended at a sample of the grid."""
         clock, sizes = self.run.clock[k], self.sizes
         on_grid = clock[Clock.T] > sizes.time(self.run, clock[Clock.ACCEPTED]) - self.run.slack
         if clock[Clock.COUNTDOWN] == sizes.every and on_grid:

@@ -10,7 +10,7 @@ from linkwise.model.passive_forces import FRICTION_SPEED
 
 @dataclass(frozen=True)
 class JointRules:
-    """How simulation treats what a model says of its joints.
+    """Treatment in simulations of what a model says of its joints.
 
     Args:
         damping: whether the joints' damping acts: -d v, with the joint's own v where it follows another.

@@ -120,7 +120,7 @@ class States:
         return same
 
     def spacing(self, t: float) -> float:
-        """How far apart numbers of their precision are near a time."""
+        """Distance between numbers of their precision near a time."""
         return math.ulp(t) if self.dtype == np.float64 else _SINGLE * math.ulp(t)
 
     def check_clock(self, t0: float, duration: float, dt: float | None, adaptive: bool) -> None:

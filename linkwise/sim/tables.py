@@ -303,7 +303,7 @@ class Curve:
         return HEAD + (self.degree + 1) * self.size
 
     def stop(self, p: Flat, within: bool) -> Scalar:
-        """Where a step must end; at the end of the row even if the next one goes on smoothly, if ``within``."""
+        """Time at which a step must end; at the end of the row even if the next one goes on smoothly, if ``within``."""
         return p[self.offset + (1 if within else 3)]
 
     def value(self, t: Scalar, p: Flat) -> list[Scalar]:

@@ -179,7 +179,7 @@ class MotionContacts:
 
     @cached_property
     def places(self) -> ContactPoints:
-        """Where the points are: gap, point, normal, tangents, at every sample."""
+        """The points: gap, point, normal, tangents, at every sample."""
         return self._places_at(np.asarray(self.motion.q, float))
 
     @cached_property
@@ -206,7 +206,7 @@ class MotionContacts:
         return middle
 
     def _places_at(self, q: Array) -> ContactPoints:
-        """Where the points of all samples are at configurations."""
+        """The points of all samples at configurations."""
         scene, p = self.model._contact_scene, self.motion.model_parameters
         if kept_points(self.model) is None or scene is None:
             return self.model.contacts.points(q, p=p)

@@ -102,7 +102,7 @@ class _Midpoint:
         return list(self.m.model.mass_solve(objects(q), objects(momentum), p=self.m.model_parameters(p)))
 
     def missed(self, q: Flat, momentum: Flat, h: Flat, p: Flat) -> list[Scalar]:
-        """How much w lacks where the momentum at the step's start does."""
+        """The error of w that an error of the momentum at the step's start makes."""
         if not self.m.model._is_flexible:
             return self.solved(q, momentum, p)
         A = [list(row) for row in self.m.model.mass_matrix(objects(q), p=self.m.model_parameters(p))]
@@ -209,7 +209,7 @@ def variational(work: Work) -> Step:
 
 
 def check_closures(m: Motion) -> int:
-    """How many equations closures have; refuses what the method cannot keep."""
+    """Number of equations of closures; refuses what the method cannot keep."""
     closures = m.model.closures
     for closure in closures:
         if closure.type.rate_equations:
@@ -253,7 +253,7 @@ def _ends(
 
 
 Nudge = tuple[list[Scalar], list[Scalar]]
-"""How the middle of a joint's step moves, and by how much longer the step is, when one of its ends moves a little."""
+"""Changes of the middle of a joint's step, and of the step, when one of its ends moves a little."""
 
 
 def _work(nudge: Nudge, slope: Flat, momentum: Flat, h: Scalar) -> Scalar:

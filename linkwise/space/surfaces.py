@@ -169,7 +169,7 @@ class Drag(OnFacets):
         return altitude
 
     def trouble(self, t: float, q: Vector, v: Vector, x: Vector, p: Vector) -> str:
-        """How high the craft is, and what air there is."""
+        """Sentence on the height of the craft, and the air there."""
         return f"the craft is {self.altitude(self.origin(t, x)[0], q, p) / 1e3:.4g} km high, in {self.air!r}"
 
     def wrench(self, t: Scalar, q: Vector, v: Vector, x: Vector, p: Vector) -> Wrenches:

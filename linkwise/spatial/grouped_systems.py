@@ -36,7 +36,7 @@ class GroupedRows(NamedTuple):
         return sum(self.sources)
 
     def block(self, i: int, j: int) -> int:
-        """Where the block of W for two groups begins."""
+        """The beginning of the block of W for two groups."""
         return (i * self.groups + j) * self.size**2
 
 

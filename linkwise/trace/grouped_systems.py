@@ -374,7 +374,7 @@ def _inverse(n: int) -> Block:
 
 @cache
 def _factor(n: int) -> Block:
-    """How often the row of a pivot is taken from another one; and the right side of that one."""
+    """Multiple of a pivot's row that is taken from another one; and the right side of that one."""
 
     def text(block: Numbers, inverse: Numbers, pivot: Numbers, right: Numbers) -> dict[str, object]:
         factor = [_sum(block[i * n + k] * inverse[k * n + j] for k in range(n)) for i in range(n) for j in range(n)]

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 
 _AWAY = 1e6
-"""Where markers are that are not shown, m."""
+"""Place of markers that are not shown, m."""
 _FLAT = 0.06
 """Height of a disc, in radii."""
 

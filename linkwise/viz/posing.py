@@ -205,7 +205,7 @@ def settled(model: Model, q: Array, goals: Sequence[PointGoal] = (), held: Seque
 
 
 def _error(model: Model, q: Array, goal: PointGoal) -> Array:
-    """How far a point is from its goal, m, and how far its body is turned away, as by a lever of 0.3 m."""
+    """Distance of a point from its goal, m, and the turn of its body against that, as by a lever of 0.3 m."""
     X = model.pose(q, goal.body)
     position = X[:3, :3] @ goal.point + X[:3, 3] - goal.position
     if goal.rotation is None:

@@ -34,7 +34,7 @@ _SQUARES = 24
 _RINGS = 8
 """Steps in which the floor fades."""
 _SLANT = (0.2, 0.2)
-"""How far a shadow falls from what throws it, along x and y, for each metre of height."""
+"""Distance of a shadow from what throws it, along x and y, for each metre of height."""
 _MOST_STATES = 60
 """States of a batch that are drawn."""
 

@@ -78,7 +78,7 @@ class MujocoDocument:
     pictures: dict[str, str] = field(default_factory=dict)
 
     def spot(self, line: int | None) -> Spot:
-        """Where a line of the text came from; the start of the file for what has none."""
+        """File and line that a line of the text came from; the start of the file where there is none."""
         if line is None or not 1 <= line <= len(self.where):
             return self.where[0]
         return self.where[line - 1]
@@ -338,7 +338,7 @@ class _Writer:
                     )
 
     def count(self, element: Element) -> int:
-        """How often an element is repeated; what is no number the parser says."""
+        """Number of copies of an element; the parser refuses what is no number."""
         try:
             return max(int(element.attributes.get("count", "1")), 1)
         except ValueError:

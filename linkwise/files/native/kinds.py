@@ -89,7 +89,7 @@ class At:
 
 
 class Kind(ABC, Generic[T]):
-    """How a value is written and read."""
+    """A kind of value, with the way in which it is written and read."""
 
     @abstractmethod
     def write(self, value: T, to: Document) -> Json:

@@ -37,7 +37,7 @@ class JointEnds:
 
 
 def ends_of(place: NamedFrame) -> JointEnds:
-    """Which links a joint connects."""
+    """The links that a joint connects."""
     scope, element = place.scope, place.at
     values, of = scope.values, f"joint {shown(place.name)}"
     child_at = values.required_child(element, "child", of=of)
@@ -209,7 +209,7 @@ _PARALLEL = 1e-6  # sine of the angle between axes that are meant to be one; fil
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Forest:
-    """Which joint carries each link, and where everything stands."""
+    """The joint that carries each link, and the place of everything."""
 
     inboard: Mapping[str, JointWritten]
     poses: Mapping[str, FloatArray]

@@ -1,4 +1,4 @@
-"""How each function of a large model runs: as loops over the links, or column by column through such loops."""
+"""Ways to run the functions of a large model: as loops over the links, or column by column through such loops."""
 
 from __future__ import annotations
 

@@ -28,7 +28,7 @@ _CLOSED = 1e-9  # m, or a sine: how far a closure may be open that locking leave
 
 @dataclass(frozen=True)
 class _Home:
-    """Where a body is now: at a pose on another (itself, if it still moves), or on a node of that one."""
+    """Place of a body now: at a pose on another (itself, if it still moves), or on a node of that one."""
 
     body: str
     X: Pose = IDENTITY

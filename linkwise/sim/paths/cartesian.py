@@ -188,7 +188,7 @@ def _splined(model: Model, t: Array, q: Array, rests: Array) -> Path:
 
 
 def _apart(X: Array, goal: Array) -> Array:
-    """How far poses are from their goals, m; a turn as that of a lever."""
+    """Distances of poses from their goals, m; a turn as that of a lever."""
     off = np.linalg.norm(X[:, :3, 3] - (goal[:, :3, 3] if goal.ndim == 3 else goal), axis=1)
     if goal.ndim == 3:
         off = off + _ARM * Rotation.from_matrix(np.swapaxes(goal[:, :3, :3], 1, 2) @ X[:, :3, :3]).magnitude()

@@ -30,11 +30,11 @@ from linkwise.spatial.scalar import Flat, NamedNumbers, Scalar, where
 
 @dataclass(frozen=True)
 class Law:
-    """How a stretch is run through, from rest to rest for a law with one term."""
+    """Law by which a stretch is run through, from rest to rest for a law with one term."""
 
     name: str
     terms: int
-    """How many w there are."""
+    """Number of terms w."""
     shape: Callable[[Scalar, Scalar], list[Scalar]]
     """The b at u, for a law with a number of its own (the share of a ramp)."""
 
@@ -139,7 +139,7 @@ _SLACK = 1e-9
 
 
 class PathPoint(NamedTuple):
-    """Where a path is at some times."""
+    """Points of a path at some times."""
 
     q: Array
     """(..., nq)"""
@@ -320,7 +320,7 @@ def path(
 
 @dataclass(frozen=True, eq=False)
 class Timing:
-    """How fast a path may go, and how long it is to take.
+    """Limits of a path's rates, and the time that it is to take.
 
     Args:
         fastest: limits of velocities (nv).
@@ -340,7 +340,7 @@ class Timing:
         return self.duration is None and self.times is None
 
     def knots(self, shares: Array) -> Array:
-        """When each point is reached: at the times given, or such that stretches take these shares of the duration."""
+        """Times at which points are reached: those given, or such that stretches take these shares of the duration."""
         if self.times is not None:
             if self.duration is not None:
                 raise InputError("a path takes duration or times, not both")

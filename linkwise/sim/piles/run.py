@@ -89,7 +89,7 @@ class PileMotionContacts(MotionContacts):
 
     @cached_property
     def places(self) -> ContactPoints:
-        """Where the points are: gap, point, normal, tangents, at every sample."""
+        """The points: gap, point, normal, tangents, at every sample."""
         normal = self._of("contact_normals", 3)
         axes = frames(normal.reshape(-1, 3)).reshape(*normal.shape, 3)
         return ContactPoints(self.gap, self._of("contact_points", 3), normal, axes[..., 1:, :], self.pair + 1)

@@ -367,5 +367,5 @@ class _SegmentWriter:
         self.f.store(self.shape.real, value, place, self.shape.size)
 
     def _go_on(self, words: str) -> None:
-        """Where the next segment begins, so many words behind the head of this one."""
+        """Go on to the next segment, so many words behind the head of this one."""
         self.f.store("ptr", self.f.address("i32", self.words, words), "%at", 8)

@@ -163,7 +163,7 @@ def _listed() -> str:
 
 
 class _Waiting(threading.local):
-    """How many of a thread's callers wait for optimised code."""
+    """Number of a thread's callers that wait for optimised code."""
 
     depth = 0
 
