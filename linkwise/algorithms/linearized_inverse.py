@@ -39,7 +39,7 @@ from linkwise.spatial.inertia import ArticulatedInertia, RigidInertia
 from linkwise.spatial.matrices import Mat3, Sym3, zeros
 from linkwise.spatial.moving import RigidMotion
 from linkwise.spatial.scalar import Flat, Matrix, Scalar, Value, is_one, is_zero
-from linkwise.spatial.transforms import Factor, Shift
+from linkwise.spatial.transforms import Shift, TransformFactor
 from linkwise.spatial.vectors import Force, Motion, Vec
 
 
@@ -86,7 +86,7 @@ class Subtree(Value):
         """2R̂* y: a pure couple."""
         return self.A.transpose_times(y.ang) + self.c.cross(y.lin)
 
-    def turned(self, factor: Factor) -> Subtree:
+    def turned(self, factor: TransformFactor) -> Subtree:
         """In the parent side's axes."""
         block = ArticulatedInertia(Sym3.zero(), self.A, Sym3.zero())  # its mixed block turns as any matrix does
         A = factor.articulated_in(block).B
@@ -128,7 +128,7 @@ class _Column(Value):
         self.X_B = X_B
         self.X_hat = X_hat
 
-    def turned(self, factor: Factor) -> _Column:
+    def turned(self, factor: TransformFactor) -> _Column:
         X, X_A, X_B = (factor.force_in(f) for f in (self.X, self.X_A, self.X_B))
         return _Column(X, X_A, X_B, factor.rotate(self.X_hat))
 

@@ -94,7 +94,9 @@ def to_fmu(
     if target.suffix != ".fmu":
         raise InputError("a Functional Mock-up Unit has another ending", got=repr(target.name), allowed=".fmu")
     checked_model(model)
-    unit = _Unit(model, _start(model, q0, v0), model.statics.actuation_matrix(actuated), outputs, checked_dt(step))
+    unit = _UnitContents(
+        model, _start(model, q0, v0), model.statics.actuation_matrix(actuated), outputs, checked_dt(step)
+    )
     with tempfile.TemporaryDirectory() as folder:
         home = Path(folder)
         for name, text in unit.files().items():
@@ -150,7 +152,7 @@ class _Variable:
     initial: str | None = None
 
 
-class _Unit:
+class _UnitContents:
     """The contents of a unit."""
 
     def __init__(

@@ -18,7 +18,7 @@ from numpy.typing import ArrayLike
 from linkwise.array_types import Array
 from linkwise.checks import check_count, checked_array
 from linkwise.control.riccati import Riccati, padded
-from linkwise.control.stages import Group, Steps, Text
+from linkwise.control.stages import FreedomGroup, Steps, Text
 from linkwise.dataclass import dataclass, field
 from linkwise.errors import InputError
 from linkwise.functions.function import CompiledFunction, compile
@@ -230,7 +230,7 @@ class _Horizon:
         self.end_cost, self.end_excess = np.empty((1, 1)), np.empty((1, problem._end_limits))
         self.gaps, self._end_value = np.empty((N, n)), np.empty((n, padded(n + 1)))
         stage, groups = steps.by_groups
-        self.parts = [_Part(group, nv, N, steps.dt if steps.by_speeds else None) for group in groups]
+        self.parts = [_GroupRecursion(group, nv, N, steps.dt if steps.by_speeds else None) for group in groups]
         further = ([goals[:-1]] if problem.goal else []) + ([self.multipliers, self.weight] if problem._limits else [])
         filled = [array for part in self.parts for array in (part.F, part.lead, part.H_x, part.H_u)]
         given = [q[:-1], v[:-1], u, q[1:], v[1:], *further]
@@ -310,10 +310,10 @@ class _Horizon:
         self.q[1:], self.v[1:], self.u[:] = self.q_tried[lane], self.v_tried[lane], self.u_tried[lane]
 
 
-class _Part:
+class _GroupRecursion:
     """The matrices of a group, and its recursion."""
 
-    def __init__(self, group: Group, nv: int, N: int, dt: float | None) -> None:
+    def __init__(self, group: FreedomGroup, nv: int, N: int, dt: float | None) -> None:
         half, m = len(group.freedoms), len(group.controls)
         n = 2 * half
         self.group, self.n, self.dt = group, n, dt

@@ -68,7 +68,7 @@ SecondOrder = tuple[Scalar, list[Scalar], Matrix, list[Scalar]]
 
 
 @dataclass(frozen=True)
-class Group:
+class FreedomGroup:
     """Freedoms and controls that have nothing to do with others, neither in a step nor in any cost.
 
     Branches of a tree on a fixed base are such groups, and each has a recursion of its own.
@@ -258,9 +258,9 @@ class Steps:
         return Stage(F, lead, H_x, H_u, cost, excess)
 
     @cached_property
-    def by_groups(self) -> tuple[CompiledFunction, list[Group]]:
+    def by_groups(self) -> tuple[CompiledFunction, list[FreedomGroup]]:
         """A stage in groups, and these: F, lead, H_x and H_u of each, then cost and excess."""
-        found: list[Group] = []
+        found: list[FreedomGroup] = []
 
         def text(*flat: Flat) -> Mapping[str, Scalar | Flat | Array]:
             whole = self._whole(*flat)
@@ -281,7 +281,7 @@ class Steps:
         _ = function.program  # traced: the groups are known from here on
         return function, found
 
-    def _groups(self, whole: Stage) -> list[Group]:
+    def _groups(self, whole: Stage) -> list[FreedomGroup]:
         """Groups of a step, by what is zero in its structure and in that of the end's cost."""
         nv, n = self.model.nv, 2 * self.model.nv
         root = list(range(nv + self.m))
@@ -303,12 +303,13 @@ class Steps:
         for node in range(nv + self.m):
             members.setdefault(of(node), []).append(node)
         found = [
-            Group(tuple(i for i in each if i < nv), tuple(i - nv for i in each if i >= nv)) for each in members.values()
+            FreedomGroup(tuple(i for i in each if i < nv), tuple(i - nv for i in each if i >= nv))
+            for each in members.values()
         ]
         complete = [each for each in found if each.freedoms and each.controls]
         if len(complete) == len(found):
             return found
-        return [Group(tuple(range(nv)), tuple(range(self.m)))]  # what nothing moves goes with all others
+        return [FreedomGroup(tuple(range(nv)), tuple(range(self.m)))]  # what nothing moves goes with all others
 
     @cached_property
     def _end_pattern(self) -> Matrix:

@@ -178,9 +178,9 @@ def _is_known(column: Items) -> bool:
     return all(isinstance(x, (int, float)) for x in column.numbers)
 
 
-def _column(column: Items, is_known: bool) -> state_loops.Column:
+def _column(column: Items, is_known: bool) -> state_loops.ItemColumn:
     constants = np.array(column.numbers, float) if is_known else None
-    return state_loops.Column(tuple(column.starts), column.width, len(column.numbers), constants)
+    return state_loops.ItemColumn(tuple(column.starts), column.width, len(column.numbers), constants)
 
 
 def _is_whole(number: object) -> bool:

@@ -12,7 +12,7 @@ from linkwise.trace import grouped_systems
 from linkwise.trace.block import Block
 from linkwise.trace.calls import CallingTracer
 from linkwise.trace.grouped_systems import Tiles
-from linkwise.trace.state_loops import Column
+from linkwise.trace.state_loops import ItemColumn
 
 
 def grouped_products(
@@ -48,7 +48,7 @@ def grouped_sweeps(
         code, captured = tracer.part("sweep", v, [("next", following), ("change", change)], items=[x, *items])
         assert isinstance(code, Block) and not captured.numbers and not captured.arrays
         codes.append(code)
-    known = [[Column(tuple(c.starts), c.width, len(c.numbers)) for c in own] for own in columns]
+    known = [[ItemColumn(tuple(c.starts), c.width, len(c.numbers)) for c in own] for own in columns]
     program = grouped_systems.sweeps(Tiles(*rows), codes, known, passes)
     given = [list(column.numbers) for own in columns for column in own]
     return tracer.call(program, [used, *state, W, *given])

@@ -25,7 +25,7 @@ from linkwise.operators.atoms import (
     WrittenOut,
 )
 from linkwise.operators.blocks import Space
-from linkwise.operators.closure_points import Closing, Point, closing, places
+from linkwise.operators.closure_points import ClosingEquations, Point, closing, places
 from linkwise.operators.engine import Engine
 from linkwise.operators.letters import needs
 from linkwise.operators.linearized import LinearizedOperators, LinkRates
@@ -56,7 +56,7 @@ class Operators(LinearizedOperators):
         engine: Engine,
         find: Callable[[str], Place],
         has_velocity: bool,
-        close: Callable[[], Closing] | None = None,
+        close: Callable[[], ClosingEquations] | None = None,
         rates: LinkRates | None = None,
     ) -> None:
         super().__init__(engine, has_velocity, rates)
@@ -125,7 +125,7 @@ class Operators(LinearizedOperators):
         return self._close is not None
 
     @cached_property
-    def closing(self) -> Closing:
+    def closing(self) -> ClosingEquations:
         """The points of closure, and the rows A and U that close there."""
         if self._close is None:
             raise InputError(
@@ -164,7 +164,7 @@ def operators(
 
     of = _scalars if symbolic else _columns
 
-    def close() -> Closing:
+    def close() -> ClosingEquations:
         time = 0.0 if t is None else of(np.broadcast_to(t, q.shape[:-1])[..., None])[0]
         return closing(tree, of(q), None if v is None else of(v), trees.constraints(tree), time)
 

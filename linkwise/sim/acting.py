@@ -12,7 +12,7 @@ from linkwise.model.model import Model
 from linkwise.model.passive_forces import Acting, ActingForces
 from linkwise.sim.chart import Instant
 from linkwise.sim.elements import as_elements
-from linkwise.sim.motion import Motion
+from linkwise.sim.motion import EquationsOfMotion
 from linkwise.sim.rules import JointRules
 from linkwise.sim.states import initial_states
 from linkwise.spatial.scalar import Flat, Scalar
@@ -31,7 +31,7 @@ def acting(model: Model, control: object, rules: JointRules | None, t: ArrayLike
             )
     count = len(model.parameters.nominal) if p is None else np.shape(p)[-1]
     # A Motion without limits: at a limit a mechanism has no linear model.
-    motion = Motion(model, elements, replace(rules or JointRules(), limits="ignore"), count)
+    motion = EquationsOfMotion(model, elements, replace(rules or JointRules(), limits="ignore"), count)
 
     def text(q: Flat, v: Flat, x: Flat, t: Scalar, p: Flat) -> ActingForces:
         at = motion.in_force(Instant(t, q, v, x, p))

@@ -9,10 +9,10 @@ which change the state by no more than the step's own error: the order of a meth
 Solving ODEs II, VII.2). States that are looked at inside a step are put on the manifold the same way.
 
 Two things make redundant constraints and singular configurations no special case. Rates are evaluated at the projection
-of each stage (:meth:`linkwise.sim.motion.Motion.rates`): off the manifold, redundant constraints contradict each other,
-and what they then ask for is not the motion. And errors are measured after their projection
-(:meth:`~linkwise.sim.motion.Motion.lasting_error`): near a singular configuration those across the closures are large,
-and an adaptive method that minds them never arrives.
+of each stage (:meth:`~linkwise.sim.motion.EquationsOfMotion.rates`): off the manifold, redundant constraints contradict
+each other, and what they then ask for is not the motion. And errors are measured after their projection
+(:meth:`~linkwise.sim.motion.EquationsOfMotion.lasting_error`): near a singular configuration those across the closures
+are large, and an adaptive method that minds them never arrives.
 
 Where branches of a mechanism cross, a step of fixed length can end on another one than the motion: the equations of an
 implicit step hold there too, and a stage of an explicit one that falls on the crossing has accelerations that rounding
@@ -32,7 +32,7 @@ from dataclasses import replace
 
 from linkwise.functions.scalar_arrays import scalar_array as objects
 from linkwise.sim.explicit import runge_kutta
-from linkwise.sim.motion import Motion
+from linkwise.sim.motion import EquationsOfMotion
 from linkwise.sim.tableaux import TABLEAUX
 from linkwise.sim.work import Step, Work, flag
 from linkwise.spatial.scalar import Flat, NamedNumbers, Scalar, dot, either, sqrt, where
@@ -84,7 +84,7 @@ def on_manifold(work: Work, step: Step) -> Step:
 class _Follower:
     """Texts that tell whether a step has jumped, and make it again."""
 
-    def __init__(self, motion: Motion) -> None:
+    def __init__(self, motion: EquationsOfMotion) -> None:
         self.m, self.nv = motion, motion.nv
 
     def norm(self, q: Flat, x: Flat, p: Flat) -> Scalar:

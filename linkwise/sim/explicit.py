@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from linkwise.sim.motion import Motion
+from linkwise.sim.motion import EquationsOfMotion
 from linkwise.sim.tableaux import Row, Tableau
 from linkwise.sim.tolerance import weighted_square
 from linkwise.sim.work import Span, Step, Work
@@ -24,7 +24,7 @@ def combination(row: Row, k: Sequence[Flat], i: int) -> Scalar:
     return total
 
 
-def advanced(motion: Motion, y: Flat, h: Scalar, row: Row, k: Sequence[Flat]) -> list[Scalar]:
+def advanced(motion: EquationsOfMotion, y: Flat, h: Scalar, row: Row, k: Sequence[Flat]) -> list[Scalar]:
     """z + h Σ a_j k_j in the chart around y."""
     start = motion.chart_origin(y)
     return [start[i] + h * combination(row, k, i) for i in range(motion.nz)]

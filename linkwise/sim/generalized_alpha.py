@@ -32,7 +32,7 @@ from linkwise.array_types import Array
 from linkwise.functions.scalar_arrays import scalar_array as objects
 from linkwise.sim.chart import Instant
 from linkwise.sim.implicit import PackedFactors, add_elasticity
-from linkwise.sim.motion import Motion
+from linkwise.sim.motion import EquationsOfMotion
 from linkwise.sim.tableaux import GeneralizedAlpha
 from linkwise.sim.work import Step, Work, flag
 from linkwise.spatial.dual import derivative
@@ -48,10 +48,10 @@ _ROUGH = 1e-6  # a last change of the velocities, relative, after which a step h
 _Statements = Sequence[Statement]
 
 
-class _Texts:
+class _StepTexts:
     """Texts of a step, over any scalar."""
 
-    def __init__(self, m: Motion, method: GeneralizedAlpha) -> None:
+    def __init__(self, m: EquationsOfMotion, method: GeneralizedAlpha) -> None:
         self.m, self.method = m, method
         self.n = m.nv + m.flowing
         self.by_forces = not m.model.closures
@@ -189,7 +189,7 @@ class _Texts:
 def generalized_alpha(work: Work, method: GeneralizedAlpha) -> Step:
     """One step of the generalized-α method; ``memory`` is [h, a, w] of the last one, or begins with 0."""
     m = work.motion
-    texts = _Texts(m, method)
+    texts = _StepTexts(m, method)
     n, size = texts.n, 1 + 2 * texts.n
     sizes = {"y": m.ny, "memory": size, "w": n, "t_stage": 1, "h": 1, "p": m.np}
     counted = dict.fromkeys(("trials", "last", "found", "seeking"), 1)
@@ -227,7 +227,7 @@ def generalized_alpha(work: Work, method: GeneralizedAlpha) -> Step:
     )
 
 
-def _stiff(work: Work, texts: _Texts, sizes: dict[str, int]) -> tuple[_Statements, _Statements]:
+def _stiff(work: Work, texts: _StepTexts, sizes: dict[str, int]) -> tuple[_Statements, _Statements]:
     """Statements that factor the matrix of what is stiff, every operation on its own, and that solve with it."""
     factors = PackedFactors(texts.n)
 
@@ -240,7 +240,7 @@ def _stiff(work: Work, texts: _Texts, sizes: dict[str, int]) -> tuple[_Statement
     return work.call(factoring), work.call(solving)
 
 
-def _exact(work: Work, texts: _Texts, sizes: dict[str, int]) -> tuple[_Statements, _Statements]:
+def _exact(work: Work, texts: _StepTexts, sizes: dict[str, int]) -> tuple[_Statements, _Statements]:
     """The same with the exact derivative, column by column, factored by tiles."""
     n = texts.n
     system = TiledSystem(np.ones((n, n), bool), n)

@@ -14,10 +14,10 @@ import numpy as np
 
 from linkwise.dataclass import dataclass
 from linkwise.functions.scalar_arrays import scalar_array as objects
-from linkwise.mechanism.parameters import Values
+from linkwise.mechanism.parameters import ParameterValues
 from linkwise.sim.chart import Instant
 from linkwise.sim.explicit import combination
-from linkwise.sim.motion import Motion
+from linkwise.sim.motion import EquationsOfMotion
 from linkwise.sim.tableaux import RODAS4, Rosenbrock
 from linkwise.sim.tolerance import weighted_square
 from linkwise.sim.work import Span, Step, Work
@@ -28,7 +28,7 @@ from linkwise.trace.program import Copy, Statement, columns
 from linkwise.trace.tiles import TiledSystem
 
 
-def jacobian(m: Motion, y: Flat, t: Scalar, p: Flat) -> tuple[Matrix, list[Scalar]]:
+def jacobian(m: EquationsOfMotion, y: Flat, t: Scalar, p: Flat) -> tuple[Matrix, list[Scalar]]:
     """∂ż/∂z (nz × nz) at the chart's centre, and ∂ż/∂t (nz)."""
     nv, nz = m.nv, m.nz
     now = m.at(t, y, p)
@@ -73,9 +73,9 @@ def jacobian(m: Motion, y: Flat, t: Scalar, p: Flat) -> tuple[Matrix, list[Scala
     return J, list(columns[nz])
 
 
-def add_elasticity(A: Matrix, m: Motion, p: Flat, by_place: Scalar, by_rate: Scalar) -> None:
+def add_elasticity(A: Matrix, m: EquationsOfMotion, p: Flat, by_place: Scalar, by_rate: Scalar) -> None:
     """Add K by_place + D by_rate of the bodies that deform to a matrix over the velocities."""
-    values = Values(m.model, m.model_parameters(p))
+    values = ParameterValues(m.model, m.model_parameters(p))
     for body in m.model.bodies:
         if body.flexible is None:
             continue

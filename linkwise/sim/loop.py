@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from linkwise.sim.motion import Motion
+from linkwise.sim.motion import EquationsOfMotion
 from linkwise.sim.records import Records
 from linkwise.sim.step_size import Given, StepSize, Text, goes_on
 from linkwise.sim.work import RUNNING, WAITING, Clock, Span, Step, Traceable, Work, crossing, flag, watching
@@ -20,7 +20,7 @@ from linkwise.trace.calls import traced as program
 from linkwise.trace.program import Copy, IfAny, Program, Seek, Statement, WhileAny
 
 
-def next_stop(m: Motion, y: Flat, p: Flat, after: Scalar) -> Scalar:
+def next_stop(m: EquationsOfMotion, y: Flat, p: Flat, after: Scalar) -> Scalar:
     """The first stop after a time, of a state y that has settled there and of the rows in p that are in force."""
     _, _, x = m.parts(y)
     found = [curve.stop(p, within=not m.passes_smooth) for curve in m.curves]
@@ -34,12 +34,12 @@ def next_stop(m: Motion, y: Flat, p: Flat, after: Scalar) -> Scalar:
 _NEVER = 1e300
 
 
-def seeking(m: Motion) -> tuple[Statement, ...]:
+def seeking(m: EquationsOfMotion) -> tuple[Statement, ...]:
     """The rows of all tables at the time in the buffer ``t_seek``."""
     return tuple(Seek(curve.name, "t_seek", "p", curve.offset) for curve in m.curves)
 
 
-def waits_for_python(m: Motion) -> bool:
+def waits_for_python(m: EquationsOfMotion) -> bool:
     """Whether samples come back to Python."""
     return any(element.in_python for element in m.samplers)
 

@@ -28,7 +28,7 @@ from linkwise.sim.elements import Element, as_elements
 from linkwise.sim.events import Event, ImpactEvent, as_events, limit_events
 from linkwise.sim.frozen_elements import frozen_element, frozen_event
 from linkwise.sim.moreau import check_overlap, contact_numbers, touching
-from linkwise.sim.motion import Motion
+from linkwise.sim.motion import EquationsOfMotion
 from linkwise.sim.plans import SimulationPlan, checked_method, is_adaptive, plan_for
 from linkwise.sim.rules import Baumgarte, JointRules, Stabilization, as_closing
 from linkwise.sim.states import Start, States, check_start
@@ -226,7 +226,7 @@ class Setup:
         return Start.of(self.model, self.elements, switches, batch, not self.is_adaptive)
 
     @cached_property
-    def _limited(self) -> Motion | None:
+    def _limited(self) -> EquationsOfMotion | None:
         """The motion whose joint limits push or stop; None where there are none."""
         motion = None if self.rules.limits == "ignore" else limits_of(self.model, self.rules)[0]
         return motion if motion is not None and motion.limits else None
@@ -362,14 +362,14 @@ def _check_contacts(model: Model, method: str, rules: JointRules, events: Sequen
         refuse_rigid_contacts(model, f"the method {method!r}", do)
 
 
-def limits_of(model: Model, rules: JointRules) -> tuple[Motion, tuple[Event, ...]]:
+def limits_of(model: Model, rules: JointRules) -> tuple[EquationsOfMotion, tuple[Event, ...]]:
     """The model's limits under these rules, and the events of reaching them.
 
     Kept with the model: they take a mass matrix, and the same events find the same plan again.
     """
 
-    def made() -> tuple[Motion, tuple[Event, ...]]:
-        motion = Motion(model, (), rules, 0)
+    def made() -> tuple[EquationsOfMotion, tuple[Event, ...]]:
+        motion = EquationsOfMotion(model, (), rules, 0)
         return motion, tuple(frozen_event(event, model, 0, 0) for event in limit_events(motion))
 
     return once(Memory.of(model).table("simulation limits"), rules, made)

@@ -67,7 +67,7 @@ def standing_still(
 
 
 @dataclass(frozen=True, eq=False)
-class Ready:
+class ReadySimulation:
     """A simulation whose options are checked, with the plans that were made for it: where later calls begin."""
 
     setup: Setup
@@ -79,7 +79,7 @@ class Ready:
     plans: dict[tuple[int, bool], tuple[Setup, SimulationPlan]] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, setup: Setup, duration: float, dt: float | None, save_every: int, options: Options) -> Ready:
+    def of(cls, setup: Setup, duration: float, dt: float | None, save_every: int, options: Options) -> ReadySimulation:
         """From what users give, see :func:`simulate`."""
         check_positive(duration=duration)
         check_count(save_every=save_every)
@@ -107,9 +107,9 @@ _READY = "_ready_simulations"
 _KEPT = 32  # of them for each model
 
 
-def _known(model: Model, key: object) -> Ready | None:
+def _known(model: Model, key: object) -> ReadySimulation | None:
     """The simulation with these options, if there was one; found without a detour, beside the model's functions."""
-    known: dict[object, Ready] = getattr(model, "__dict__", {}).get(_READY, {})
+    known: dict[object, ReadySimulation] = getattr(model, "__dict__", {}).get(_READY, {})
     try:
         ready = known.get(key)
     except TypeError:  # an option has no hash
@@ -118,7 +118,7 @@ def _known(model: Model, key: object) -> Ready | None:
     return ready if ready is not None and ready.tableau is TABLEAUX.get(ready.setup.method_name) else None
 
 
-def _keep(model: Model, key: Hashable, ready: Ready) -> None:
+def _keep(model: Model, key: Hashable, ready: ReadySimulation) -> None:
     """Let it be known to later calls."""
     memory = Memory.of(model)
     known = vars(model)[_READY] = memory.table(_READY)
@@ -260,7 +260,7 @@ def simulate(
         if account and getattr(model, "nv", None):  # whether it is a model is looked at below
             options["control"] = (Works(), *as_elements(options.get("control")))
             x0 = None if x0 is None else np.concatenate([np.zeros((*np.shape(x0)[:-1], Works.nx)), x0], axis=-1)
-        ready = Ready.of(Setup.of(model, method, options), duration, dt, save_every, options)
+        ready = ReadySimulation.of(Setup.of(model, method, options), duration, dt, save_every, options)
         if stays and not ready.setup.is_asked_anew:
             _keep(model, key, ready)
     given = [each for each in (q0, v0, p, x0) if each is not None]

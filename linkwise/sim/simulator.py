@@ -17,7 +17,7 @@ from numpy.typing import DTypeLike
 from linkwise.array_types import Array
 from linkwise.errors import InputError
 from linkwise.sim.loop import loop, rows_from, waits_for_python
-from linkwise.sim.motion import Motion
+from linkwise.sim.motion import EquationsOfMotion
 from linkwise.sim.plans import SimulationPlan
 from linkwise.sim.work import DONE, RUNNING, Clock, Span, Step, Work
 from linkwise.spatial.scalar import Flat, NamedNumbers, Scalar, where
@@ -260,7 +260,7 @@ class _Piece:
         span |= {Span.H_MAX: given["max_step"], Span.H_MIN: floor}
 
 
-def state_sizes(m: Motion) -> dict[str, int]:
+def state_sizes(m: EquationsOfMotion) -> dict[str, int]:
     """The parts of a state y in their order, and how many numbers each has; those with any."""
     sizes = {"q": m.nq, "v": m.nv, "x": m.ny - m.nq - m.nv - m.touching - m.switches}
     sizes |= {"contacts": m.touching, "active": m.switches}

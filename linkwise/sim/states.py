@@ -20,7 +20,7 @@ from linkwise.mechanism.body_checks import LEAST_DEGREES, warn_of_degrees
 if TYPE_CHECKING:
     from linkwise.model.model import Model
     from linkwise.sim.elements import Element
-    from linkwise.sim.motion import Motion
+    from linkwise.sim.motion import EquationsOfMotion
 
 _LONG = 1e-6
 """Difference of a quaternion's length from one that is no rounding."""
@@ -204,7 +204,7 @@ def warn_of_angles(what: str, model: Model, q: Array, callers: int) -> None:
             return
 
 
-def check_start(motion: Motion, y: Array) -> None:
+def check_start(motion: EquationsOfMotion, y: Array) -> None:
     """Nothing starts beyond a joint limit: its spring would fire the joint off."""
     beyond = {limit.joint.name: limit.bound for limit in motion.all_limits.exceeded(y)}
     if beyond:

@@ -42,7 +42,7 @@ from linkwise.sim.chart import Instant
 from linkwise.sim.implicit import add_elasticity, factorized
 from linkwise.sim.implicit import solved as solution
 from linkwise.sim.limits import is_linear
-from linkwise.sim.motion import Motion
+from linkwise.sim.motion import EquationsOfMotion
 from linkwise.sim.work import Step, Work, flag
 from linkwise.spatial.dual import derivative
 from linkwise.spatial.scalar import Flat, NamedNumbers, Scalar, either, minus, plus, where
@@ -57,7 +57,7 @@ _FAR = 1e-4  # a last change of the mean velocity, relative, after which a step 
 class _Midpoint:
     """Texts of a step: w to begin with, a better one, and the state at the end."""
 
-    def __init__(self, motion: Motion) -> None:
+    def __init__(self, motion: EquationsOfMotion) -> None:
         self.m, self.nv, self.nx = motion, motion.nv, motion.flowing
         self.closures = check_closures(motion)
 
@@ -208,7 +208,7 @@ def variational(work: Work) -> Step:
     return Step(start, (WhileAny("seeking", (*work.call(improve), *found)), *end))
 
 
-def check_closures(m: Motion) -> int:
+def check_closures(m: EquationsOfMotion) -> int:
     """Number of equations of closures; refuses what the method cannot keep."""
     closures = m.model.closures
     for closure in closures:
@@ -228,7 +228,7 @@ def check_closures(m: Motion) -> int:
 
 
 def _ends(
-    m: Motion, q: Flat, q_m: Flat, rate: Flat, h: Scalar, tau: Flat, outside: Array | None, p: Flat
+    m: EquationsOfMotion, q: Flat, q_m: Flat, rate: Flat, h: Scalar, tau: Flat, outside: Array | None, p: Flat
 ) -> tuple[list[Scalar], list[Scalar]]:
     """-D₁ and D₂ of the bodies' discrete Lagrangian, each with the rotors' momentum and half of the forces' impulse."""
     model, own = m.model, m.model_parameters(p)
@@ -287,7 +287,7 @@ def _nudged(kind: Joint, first: Flat, middle: Flat, turn: Flat) -> tuple[list[Nu
     return by_start, by_end
 
 
-def _slope(m: Motion, q: Flat, v: Flat, momentum: Flat, p: Flat) -> list[Scalar]:
+def _slope(m: EquationsOfMotion, q: Flat, v: Flat, momentum: Flat, p: Flat) -> list[Scalar]:
     """∂L/∂q of the bodies, in the tangent space: 𝓜̇ v - ad*(v) π - b(q, v), with b the bias force.
 
     Lagrange's equations read backwards: (𝓜 v)˙ = ad*(v) π + ∂L/∂q where nothing acts, and 𝓜 v̇ + b = 0.

@@ -23,7 +23,7 @@ from linkwise.sim.events import as_events
 from linkwise.sim.frozen_elements import frozen_element, frozen_event
 from linkwise.sim.simulate import simulate
 from linkwise.sim.trajectory import Trajectory
-from linkwise.studies.designs import NAMES, Design, Engine, Seeds, make_design
+from linkwise.studies.designs import NAMES, Design, QmcEngine, Seeds, make_design
 from linkwise.studies.fingerprint import fingerprint, model_fingerprint
 from linkwise.studies.inputs import Inputs
 from linkwise.studies.outcomes import Keep, Kept, Measure, as_keep
@@ -120,7 +120,7 @@ class Study:
         inputs: Mapping[str, object] | None = None,
         members: int | None = None,
         *,
-        design: Engine | str = "random",
+        design: QmcEngine | str = "random",
         seed: int | None = None,
         keep: Kept = "final",
         reduce: Mapping[str, str | Measure] | None = None,

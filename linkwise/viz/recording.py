@@ -23,7 +23,7 @@ from linkwise.model.model import Model
 from linkwise.sim.progress import Progress
 from linkwise.sim.touched import contacts_of
 from linkwise.sim.trajectory import Trajectory
-from linkwise.viz.figure import THROUGH, Figure, Ghosts, furnish
+from linkwise.viz.figure import THROUGH, Ghosts, ModelFigure, furnish
 from linkwise.viz.looks import fewer, looks_of
 from linkwise.viz.markers import (
     EVERY_OVERLAY,
@@ -38,7 +38,7 @@ from linkwise.viz.overlays import ShownState
 from linkwise.viz.page import start_server, stop_server
 from linkwise.viz.player import checked, sampled
 from linkwise.viz.posing import resting
-from linkwise.viz.stage import Stage, followed
+from linkwise.viz.stage import PageStage, followed
 from linkwise.viz.video import thumbnail
 
 LARGEST = 40_000_000
@@ -86,8 +86,8 @@ def motion_html(
         raise InputError("nothing of this motion can be shown", got="no finite q", do="look at trajectory.status")
     bar, server = Progress(progress, "pictures"), start_server(model.name, 0)
     try:
-        stage = Stage(server, dark)
-        figure = Figure(server.scene, model, shown)
+        stage = PageStage(server, dark)
+        figure = ModelFigure(server.scene, model, shown)
         p = motion.model_parameters
         own = None if p is None else p.reshape(-1, p.shape[-1])
         figure.show(leader[0], None if own is None else own[0])

@@ -140,7 +140,7 @@ def add_arrows(
     return scene.add_arrows(name, points, colour, shaft_radius=shaft, head_radius=head, head_length=length)
 
 
-class Stage:
+class PageStage:
     """Surroundings of what a page shows.
 
     Args:

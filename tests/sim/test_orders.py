@@ -9,7 +9,7 @@ from linkwise.sim.explicit import runge_kutta, semi_implicit_euler
 from linkwise.sim.generalized_alpha import generalized_alpha
 from linkwise.sim.implicit import rosenbrock
 from linkwise.sim.loop import loop
-from linkwise.sim.motion import Motion
+from linkwise.sim.motion import EquationsOfMotion
 from linkwise.sim.records import OnGrid
 from linkwise.sim.rules import JointRules
 from linkwise.sim.step_size import EqualSteps
@@ -26,7 +26,7 @@ def push(t, q, v, p):
 
 def stepper(model, make):
     """Run equal steps of any step: adaptive methods without their control."""
-    work = Work(Motion(model, as_elements(push), JointRules(limits="ignore"), 0))
+    work = Work(EquationsOfMotion(model, as_elements(push), JointRules(limits="ignore"), 0))
     step = make(work)
     kernel = ProgramKernel.build(loop(work, step, EqualSteps, OnGrid))
 

@@ -21,16 +21,16 @@ from linkwise.files.mjcf.compiled import Compiled, compiled
 from linkwise.files.mjcf.couplings import ball_springs, read_loops, tendon_springs
 from linkwise.files.mjcf.document import read_document
 from linkwise.files.mjcf.equipment import read_actuators, read_sensors, reflected
-from linkwise.files.mjcf.joints_and_places import Names, names_of, read_tree
+from linkwise.files.mjcf.joints_and_places import MjcfNames, names_of, read_tree
 from linkwise.files.mjcf.options import NOTHING, USED, forces_left_out, read_fields
 from linkwise.files.mjcf.shapes import shapes_of
 from linkwise.files.resources import SearchPath
 from linkwise.files.topology import WORLD
-from linkwise.files.xml import Element
+from linkwise.files.xml import XmlElement
 
 
 def read_mjcf(
-    root: Element, file: str, name: str, places: SearchPath, snap: float
+    root: XmlElement, file: str, name: str, places: SearchPath, snap: float
 ) -> tuple[Description, list[ModelWarning]]:
     """The description, and what to warn about."""
     source = compiled(read_document(root, file, places))
@@ -69,7 +69,7 @@ def read_mjcf(
     return description, [*_warnings(file, ignored), *(ModelWarning(f"{file}: {note}") for note in source.notes)]
 
 
-def _excludes(source: Compiled, names: Names) -> Iterator[tuple[str, str]]:
+def _excludes(source: Compiled, names: MjcfNames) -> Iterator[tuple[str, str]]:
     """The pairs of bodies that <exclude> keeps from touching."""
     for signature in source.model.exclude_signature.tolist():
         yield names.bodies[signature >> 16], names.bodies[signature & 0xFFFF]
@@ -90,7 +90,7 @@ def _sum(value: float | tuple[float, ...], more: float) -> float:
     return value + more
 
 
-def _configurations(source: Compiled, names: Names) -> list[tuple[str, dict[str, tuple[float, ...]]]]:
+def _configurations(source: Compiled, names: MjcfNames) -> list[tuple[str, dict[str, tuple[float, ...]]]]:
     """The reference configuration of the file as "initial", then its keyframes."""
     m = source.model
     found = {"initial": _by_joint(source, names, m.qpos0)}
@@ -99,7 +99,7 @@ def _configurations(source: Compiled, names: Names) -> list[tuple[str, dict[str,
     return list(found.items())
 
 
-def _by_joint(source: Compiled, names: Names, qpos: np.ndarray) -> dict[str, tuple[float, ...]]:
+def _by_joint(source: Compiled, names: MjcfNames, qpos: np.ndarray) -> dict[str, tuple[float, ...]]:
     m = source.model
     values = {}
     for joint, name in enumerate(names.joints):
@@ -114,7 +114,7 @@ def _by_joint(source: Compiled, names: Names, qpos: np.ndarray) -> dict[str, tup
     return values
 
 
-def _forces_left_out(source: Compiled, names: Names) -> list[str]:
+def _forces_left_out(source: Compiled, names: MjcfNames) -> list[str]:
     """Forces that act in MuJoCo and not here, by name."""
     m = source.model
     found = [said for said in forces_left_out(source) if said not in (USED, NOTHING)]

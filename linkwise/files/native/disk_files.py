@@ -10,7 +10,7 @@ from typing import Any
 
 from linkwise.errors import InputError, ModelError, ModelFileError
 from linkwise.files.native.contents import LARGEST_ARCHIVE, ArrayStore, decoded, parse_json, written
-from linkwise.files.native.kinds import At, Document
+from linkwise.files.native.kinds import Document, FilePlace
 from linkwise.files.native.model_record import fields_of, record_of
 from linkwise.files.native.schema import ARCHIVE, FORMAT, MODEL, VERSION
 from linkwise.mechanism.bodies_and_joints import Named
@@ -57,7 +57,7 @@ def read_native(content: bytes, file: str, source: Source | None) -> dict[str, A
     if len(content) > LARGEST_NATIVE:
         raise ModelFileError("the file is too large to be a model", file=file, allowed=f"{LARGEST_NATIVE} bytes")
     plain = parse_json(content, file)
-    at = At(plain, Document(file, decoded(content, file)))
+    at = FilePlace(plain, Document(file, decoded(content, file)))
     if not isinstance(plain, dict) or plain.get("format") != FORMAT:
         at.fail("this is not a native model file", allowed=f'"format": "{FORMAT}"')
     version = plain.get("version")
@@ -70,7 +70,7 @@ def read_native(content: bytes, file: str, source: Source | None) -> dict[str, A
     return fields_of(MODEL.read(at), at, source)
 
 
-def _archive(at: At, file: str | None) -> ArrayStore:
+def _archive(at: FilePlace, file: str | None) -> ArrayStore:
     named = ARCHIVE.read(at)
     if file is None:
         at.fail("this text has its arrays in another file", do="use linkwise.load(path)")

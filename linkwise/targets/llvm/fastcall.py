@@ -135,7 +135,9 @@ def library(
     quickly: tiers.QuickWriter | None = None,
 ) -> tiers.Library:
     """The library of a text of ``entry_module`` or ``names_module``."""
-    return tiers.library(key, write, machine, tiers.Entries({ENTRY: 4}), {**imports, **layouts.addresses()}, quickly)
+    return tiers.library(
+        key, write, machine, tiers.EntryPoints({ENTRY: 4}), {**imports, **layouts.addresses()}, quickly
+    )
 
 
 def make_function(

@@ -79,7 +79,7 @@ class QuickModule(NamedTuple):
 QuickWriter = Callable[[], QuickModule]
 
 
-class Entries(NamedTuple):
+class EntryPoints(NamedTuple):
     """Functions of a module that are called from outside.
 
     Args:
@@ -97,7 +97,7 @@ class Library:
 
     def __init__(
         self,
-        entries: Entries,
+        entries: EntryPoints,
         code: jit.LoadedObject,
         machine: Machine | None = None,
         quick: QuickModule | None = None,
@@ -134,7 +134,7 @@ class Library:
             job.wait()
 
 
-def _gates(entries: Entries, machine: Machine, words: int) -> jit.LoadedObject:
+def _gates(entries: EntryPoints, machine: Machine, words: int) -> jit.LoadedObject:
     """For each entry a function that hands its arguments on to where its word points."""
     lines = ["@words = external global ptr"]
     for k, (name, count) in enumerate(entries.gated.items()):
@@ -193,7 +193,7 @@ def library(
     key: str,
     write: Writer,
     machine: Machine,
-    entries: Entries,
+    entries: EntryPoints,
     imports: Mapping[str, int],
     quickly: QuickWriter | None = None,
 ) -> Library:
@@ -219,7 +219,7 @@ def _made(
     key: str,
     write: Writer,
     machine: Machine,
-    entries: Entries,
+    entries: EntryPoints,
     imports: Mapping[str, int],
     quickly: QuickWriter | None,
 ) -> Library:

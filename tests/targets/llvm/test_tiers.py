@@ -233,7 +233,7 @@ def test_a_library_that_nobody_needs_is_not_optimised(empty, monkeypatch):
     """Nor does it wait for others, with a program in hand: models made and dropped without end would fill memory."""
     made, looks = [], []
     monkeypatch.setattr(tiers, "others_make", lambda: looks.append(1) is None)
-    library = tiers.Library(tiers.Entries({}), code=None)
+    library = tiers.Library(tiers.EntryPoints({}), code=None)
     job = tiers._Job(library, lambda: made.append(1), made.append)
     del library
     job.go_on()
