@@ -11,7 +11,7 @@ import numpy as np
 from campaign.mechanisms import random_recipe
 from campaign.surface import methods
 from campaign.trial import Log, Trial, said
-from linkwise.functions.rolled.function import RolledFunction
+from linkwise.functions.rolled.rolled_function import RolledFunction
 from linkwise.targets.llvm import bounds
 from linkwise.targets.llvm.kernel import BatchKernel
 from linkwise.targets.llvm.program_kernel import ProgramKernel

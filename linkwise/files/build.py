@@ -16,7 +16,13 @@ from numpy.typing import ArrayLike
 
 from linkwise.errors import LinkwiseError, ModelFileError, ModelWarning
 from linkwise.files.bodies import CarriedLink
-from linkwise.files.description import ClosureWritten, CouplingWritten, Description, JointWritten, PolynomialWritten
+from linkwise.files.file_description import (
+    ClosureWritten,
+    CouplingWritten,
+    Description,
+    JointWritten,
+    PolynomialWritten,
+)
 from linkwise.files.resources import SearchPath
 from linkwise.files.topology import WORLD
 from linkwise.joints import Joint, joint_types

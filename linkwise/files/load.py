@@ -14,7 +14,7 @@ from linkwise.dataclass import dataclass
 from linkwise.errors import InputError, ModelFileError, ModelWarning
 from linkwise.files.bodies import bodies_of, check_inertias
 from linkwise.files.build import build, check_massless
-from linkwise.files.description import Description
+from linkwise.files.file_description import Description
 from linkwise.files.resources import LARGEST_FILE, SearchPath, read_bytes
 from linkwise.files.topology import arrange
 from linkwise.files.urdf import read_urdf

@@ -17,7 +17,7 @@ from typing import NoReturn, TypeVar
 
 from linkwise.dataclass import dataclass
 from linkwise.errors import InputError, ModelFileError, UnknownNameError
-from linkwise.files.description import Description, JointWritten, LinkWritten
+from linkwise.files.file_description import Description, JointWritten, LinkWritten
 from linkwise.mechanism.description import Mimic
 
 T = TypeVar("T", LinkWritten, JointWritten)

@@ -21,7 +21,7 @@ from dataclasses import replace
 import numpy as np
 
 from linkwise.errors import InputError, ModelFileError, ModelWarning, UnknownNameError
-from linkwise.files.description import Description, JointWritten, LinkWritten
+from linkwise.files.file_description import Description, JointWritten, LinkWritten
 from linkwise.files.resources import read_bytes
 from linkwise.files.values import RGBA, Attributes, bound, named_colours, shown, urdf_colour
 from linkwise.files.xml import XmlElement, parse

@@ -43,7 +43,7 @@ from linkwise.trace.program import Call
 if TYPE_CHECKING:
     from linkwise.contact.scene import Meeting
     from linkwise.model.model import Model
-    from linkwise.sim.rules import JointRules
+    from linkwise.sim.joint_rules import JointRules
 
 CAUSES = ("springs", "damping", "friction", "compensation", "fluid", "contact")
 

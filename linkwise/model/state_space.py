@@ -20,7 +20,7 @@ from linkwise.model.passive_forces import Acting, refuse_touching
 from linkwise.targets import check_on_host
 
 if TYPE_CHECKING:
-    from linkwise.sim.rules import JointRules
+    from linkwise.sim.joint_rules import JointRules
 
 
 class StateSpace(NamedTuple):

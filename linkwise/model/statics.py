@@ -18,7 +18,7 @@ from linkwise.model.roots import nearest_root
 from linkwise.model.transmissions import closures_along
 
 if TYPE_CHECKING:
-    from linkwise.sim.rules import JointRules
+    from linkwise.sim.joint_rules import JointRules
 
 
 _ROWS = {"all": slice(0, 6), "rotation": slice(0, 3), "position": slice(3, 6)}

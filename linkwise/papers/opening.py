@@ -18,7 +18,7 @@ from linkwise.array_types import Array
 from linkwise.mechanism.bodies_and_joints import Named
 from linkwise.mechanism.closures.prescribed import Prescribed
 from linkwise.model.model import Model
-from linkwise.papers.figures import bar_figure
+from linkwise.papers.drawings import bar_figure
 from linkwise.papers.report_page import ReportPage
 from linkwise.sim.actuators import ComputedTorque
 from linkwise.sim.simulate import simulate

@@ -16,7 +16,7 @@ from linkwise.mechanism.layout import lay_out
 from linkwise.model.model import Model
 from linkwise.papers.algorithms import NAMES, algorithm_table, chain_model
 from linkwise.papers.animation import Line, animation, path, skeleton
-from linkwise.papers.figures import growth_figure
+from linkwise.papers.drawings import growth_figure
 from linkwise.papers.report_page import Checks, ReportPage, power
 from linkwise.sim.simulate import simulate
 

@@ -12,8 +12,8 @@ from linkwise.model.model import Model
 from linkwise.model.passive_forces import Acting, ActingForces
 from linkwise.sim.chart import Instant
 from linkwise.sim.elements import as_elements
+from linkwise.sim.joint_rules import JointRules
 from linkwise.sim.motion import EquationsOfMotion
-from linkwise.sim.rules import JointRules
 from linkwise.sim.states import initial_states
 from linkwise.spatial.scalar import Flat, Scalar
 

@@ -31,8 +31,8 @@ import numpy as np
 from linkwise.array_types import Array
 from linkwise.functions.scalar_arrays import scalar_array as objects
 from linkwise.sim.chart import Instant
-from linkwise.sim.implicit import PackedFactors, add_elasticity
 from linkwise.sim.motion import EquationsOfMotion
+from linkwise.sim.rosenbrock import PackedFactors, add_elasticity
 from linkwise.sim.tableaux import GeneralizedAlpha
 from linkwise.sim.work import Step, Work, flag
 from linkwise.spatial.dual import derivative

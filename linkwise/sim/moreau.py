@@ -21,8 +21,8 @@ from linkwise.functions.scalar_arrays import scalar_array as objects
 from linkwise.memoized import Memory, once
 from linkwise.model.model import Model
 from linkwise.sim.chart import Instant
+from linkwise.sim.joint_rules import JointRules
 from linkwise.sim.motion import CAUSES, ContactNumbers, EquationsOfMotion
-from linkwise.sim.rules import JointRules
 from linkwise.sim.work import Step, Work
 from linkwise.spatial.scalar import Flat, Scalar, maximum, minimum, minus, plus, repeated_while, where
 from linkwise.trace.calls import traced as program

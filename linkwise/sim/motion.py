@@ -36,6 +36,7 @@ from linkwise.model.transmissions import (
 from linkwise.sim.acceleration_fields import FieldsAroundBodies
 from linkwise.sim.chart import Instant, StateChart
 from linkwise.sim.elements import Element, Vector, Wrenches, state_names, with_states
+from linkwise.sim.joint_rules import JointRules, Stabilization
 from linkwise.sim.limits import (
     AllLimits,
     Limit,
@@ -43,7 +44,6 @@ from linkwise.sim.limits import (
     limits_along,
     limits_of_joints,
 )
-from linkwise.sim.rules import JointRules, Stabilization
 from linkwise.sim.tables import Curve, curves_of
 from linkwise.sim.varying import InForce, Varying
 from linkwise.spatial.scalar import Flat, Scalar, beyond, either, is_zero, minus, plus, sqrt, where, within

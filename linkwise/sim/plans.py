@@ -191,7 +191,7 @@ class SimulationPlan:
             from linkwise.sim.moreau import moreau
 
             return moreau(work)
-        from linkwise.sim.implicit import rosenbrock
+        from linkwise.sim.rosenbrock import rosenbrock
 
         return rosenbrock(work)
 

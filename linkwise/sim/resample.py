@@ -12,9 +12,9 @@ from linkwise.array_types import Array
 from linkwise.errors import InputError
 from linkwise.functions.function import CompiledFunction
 from linkwise.model.model import Model
+from linkwise.sim.joint_rules import JointRules
 from linkwise.sim.limits import is_linear
 from linkwise.sim.motion import EquationsOfMotion
-from linkwise.sim.rules import JointRules
 from linkwise.sim.trajectory import Trajectory
 from linkwise.spatial.scalar import Flat, NamedNumbers, Scalar, minus
 

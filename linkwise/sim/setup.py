@@ -27,10 +27,10 @@ from linkwise.sim.disturbances import as_loads
 from linkwise.sim.elements import Element, as_elements
 from linkwise.sim.events import Event, ImpactEvent, as_events, limit_events
 from linkwise.sim.frozen_elements import frozen_element, frozen_event
+from linkwise.sim.joint_rules import Baumgarte, JointRules, Stabilization, as_closing
 from linkwise.sim.moreau import check_overlap, contact_numbers, touching
 from linkwise.sim.motion import EquationsOfMotion
 from linkwise.sim.plans import SimulationPlan, checked_method, is_adaptive, plan_for
-from linkwise.sim.rules import Baumgarte, JointRules, Stabilization, as_closing
 from linkwise.sim.states import Start, States, check_start
 from linkwise.sim.tableaux import GeneralizedAlpha
 from linkwise.sim.tables import NO_TABLES, RunTables, Table, batch_of

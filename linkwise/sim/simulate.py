@@ -252,7 +252,7 @@ def simulate(
         plain = not account and all(value is None for name, value in named.items() if name not in _OF_PILES)
         stays = method != "moreau" or plain
         if method == "moreau" and plain:
-            from linkwise.sim.piles.run import is_pile, simulate_pile
+            from linkwise.sim.piles.pile_run import is_pile, simulate_pile
 
             stays = not is_pile(model)
             if not stays and all(given is None or np.ndim(given) == 1 for given in (q0, v0)):

@@ -47,7 +47,7 @@ def point_numbers(model: Model, rows: Array, points: int) -> Array:
 def contacts_of(motion: Trajectory) -> MotionContacts | None:
     """Contacts of a motion; None where it has none, or a method let bodies strike each other that are rigid."""
     if "contact_bodies" in motion._values:
-        from linkwise.sim.piles.run import PileMotionContacts
+        from linkwise.sim.piles.pile_run import PileMotionContacts
 
         return PileMotionContacts(motion)
     if "contact_impulses" in motion._values:

@@ -39,10 +39,10 @@ from linkwise.errors import InputError
 from linkwise.functions.scalar_arrays import scalar_array as objects
 from linkwise.joints import Joint
 from linkwise.sim.chart import Instant
-from linkwise.sim.implicit import add_elasticity, factorized
-from linkwise.sim.implicit import solved as solution
 from linkwise.sim.limits import is_linear
 from linkwise.sim.motion import EquationsOfMotion
+from linkwise.sim.rosenbrock import add_elasticity, factorized
+from linkwise.sim.rosenbrock import solved as solution
 from linkwise.sim.work import Step, Work, flag
 from linkwise.spatial.dual import derivative
 from linkwise.spatial.scalar import Flat, NamedNumbers, Scalar, either, minus, plus, where

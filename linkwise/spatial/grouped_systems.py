@@ -1,8 +1,8 @@
 """Dense systems in groups of rows, of which a state uses some: products W = A*B, sweeps, and (I - L W) x = s.
 
 Groups have a few rows each and come from several sources; L is block-diagonal, W symmetric. Where numbers are traced,
-groups that no state uses beside others are passed over (:mod:`linkwise.trace.grouped_systems`); the texts here say what
-is computed.
+groups that no state uses beside others are passed over, see :mod:`linkwise.trace.grouped_programs`; the texts here say
+what is computed.
 """
 
 from __future__ import annotations

@@ -260,7 +260,7 @@ def _count(inputs: Mapping[str, object], members: int | None) -> int:
 
 
 def _limit_names(model: Model) -> tuple[str, ...]:
-    from linkwise.sim.rules import JointRules
+    from linkwise.sim.joint_rules import JointRules
     from linkwise.sim.setup import limits_of
 
     return tuple(event.name for event in limits_of(model, JointRules(limits="stop"))[1])

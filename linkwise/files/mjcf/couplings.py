@@ -12,7 +12,7 @@ import numpy as np
 
 from linkwise.array_types import FloatArray
 from linkwise.dataclass import dataclass, field
-from linkwise.files.description import ClosureWritten, CouplingWritten, JointWritten, PolynomialWritten, Written
+from linkwise.files.file_description import ClosureWritten, CouplingWritten, JointWritten, PolynomialWritten, Written
 from linkwise.files.mjcf.compiled import Compiled, turn
 from linkwise.files.mjcf.joints_and_places import MjcfNames, Places
 from linkwise.mechanism.actuation import EVERYWHERE, JointTransmission, PathTransmission, Range, Spring, Transmission

@@ -17,9 +17,9 @@ from numpy.typing import ArrayLike
 from linkwise.array_types import FloatArray
 from linkwise.dataclass import dataclass, field
 from linkwise.files.bodies import unused
-from linkwise.files.description import FrameWritten, JointWritten, LinkWritten, Vector
+from linkwise.files.file_description import FrameWritten, JointWritten, LinkWritten, Vector
 from linkwise.files.mjcf.compiled import Compiled, turn
-from linkwise.files.mjcf.shapes import shapes_of
+from linkwise.files.mjcf.geoms import shapes_of
 from linkwise.files.topology import WORLD
 from linkwise.joints import joint_types
 from linkwise.mechanism.description import JointLimits

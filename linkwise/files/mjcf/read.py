@@ -2,7 +2,7 @@
 
 MuJoCo's own compiler resolves defaults, orientations and the inertias of shapes (`linkwise.files.mjcf.compiled`);
 what it returns is read here. Coordinates have its numbers and its order, but for free joints: q is [quaternion, place]
-here and the other way round there (`linkwise.files.mjcf.states` converts).
+here and the other way round there (`linkwise.files.mjcf.mujoco_states` converts).
 
 Left out with one warning: what is about contact, and what acts but has no counterpart here. Refused, with the line:
 what would make the equations of motion themselves wrong.
@@ -16,14 +16,14 @@ from dataclasses import replace
 import numpy as np
 
 from linkwise.errors import ModelWarning
-from linkwise.files.description import Description, JointWritten
+from linkwise.files.file_description import Description, JointWritten
+from linkwise.files.mjcf.actuators_and_sensors import read_actuators, read_sensors, reflected
 from linkwise.files.mjcf.compiled import Compiled, compiled
 from linkwise.files.mjcf.couplings import ball_springs, read_loops, tendon_springs
 from linkwise.files.mjcf.document import read_document
-from linkwise.files.mjcf.equipment import read_actuators, read_sensors, reflected
+from linkwise.files.mjcf.geoms import shapes_of
 from linkwise.files.mjcf.joints_and_places import MjcfNames, names_of, read_tree
 from linkwise.files.mjcf.options import NOTHING, USED, forces_left_out, read_fields
-from linkwise.files.mjcf.shapes import shapes_of
 from linkwise.files.resources import SearchPath
 from linkwise.files.topology import WORLD
 from linkwise.files.xml import XmlElement

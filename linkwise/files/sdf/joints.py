@@ -19,7 +19,7 @@ import numpy as np
 from linkwise.array_types import FloatArray
 from linkwise.dataclass import dataclass, replace
 from linkwise.errors import InputError, UnknownNameError
-from linkwise.files.description import CouplingWritten, JointWritten, Vector
+from linkwise.files.file_description import CouplingWritten, JointWritten, Vector
 from linkwise.files.sdf.places import NamedFrame, body_of, relative_pose, world_pose
 from linkwise.files.topology import WORLD
 from linkwise.files.values import Attributes, bound, shown

@@ -9,7 +9,7 @@ import numpy as np
 
 from linkwise.array_types import FloatArray
 from linkwise.errors import InputError, ModelWarning
-from linkwise.files.description import LinkWritten
+from linkwise.files.file_description import LinkWritten
 from linkwise.files.sdf.places import NamedFrame, NameScope, read_pose, relative_pose
 from linkwise.files.values import Attributes, sdf_colour, shown
 from linkwise.files.xml import XmlElement

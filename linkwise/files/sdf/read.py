@@ -17,7 +17,7 @@ from dataclasses import replace
 
 from linkwise.errors import ModelWarning
 from linkwise.files.bodies import unused
-from linkwise.files.description import (
+from linkwise.files.file_description import (
     ClosureWritten,
     Description,
     FrameWritten,

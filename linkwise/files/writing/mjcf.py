@@ -20,7 +20,7 @@ from linkwise.array_types import FloatArray
 from linkwise.dataclass import dataclass, replace
 from linkwise.errors import ModelError
 from linkwise.files.bodies import unused
-from linkwise.files.mjcf.equipment import KINDS
+from linkwise.files.mjcf.actuators_and_sensors import KINDS
 from linkwise.files.writing.output import (
     Losses,
     depth_first,

@@ -35,8 +35,8 @@ from linkwise.algorithms.segments import (
 from linkwise.algorithms.sweeps import inward, outward, per_body
 from linkwise.array_types import Array, Precision
 from linkwise.dataclass import replace
-from linkwise.functions.rolled.function import RolledFunction
 from linkwise.functions.rolled.link_vectors import GlobalInput, part
+from linkwise.functions.rolled.rolled_function import RolledFunction
 from linkwise.functions.rolled.rolling import RolledTree
 from linkwise.functions.rolled.symbolic_links import sorted_into_kinds
 from linkwise.mechanism.layout import numbers_of

@@ -8,7 +8,7 @@ from functools import partial
 import numpy as np
 
 from linkwise.array_types import Array
-from linkwise.gym.step import Beginning, Draws, Moment
+from linkwise.gym.environment_step import Beginning, Draws, Moment
 from linkwise.gym.vector_env import VectorEnv
 from linkwise.kinematics.goals import Reach
 from linkwise.math import clip, sqrt
