@@ -205,16 +205,6 @@ def list_methods(model: type[Model], *groups: type[Group]) -> None:
                     setattr(owner, name, QuickMethod(function, method))
 
 
-def method_of(model: Model, function: str) -> Method:
-    """The method of a model, or of one of its groups, that is this function of the catalogue; or has this name."""
-    *groups, name = (EVERY[function].method or function if function in EVERY else function).split(".")
-    owner: object = model
-    for group in groups:
-        owner = getattr(owner, group)
-    method: Method = getattr(owner, name)
-    return method
-
-
 _MEANINGS = {name: given.meaning for name, given in INPUTS.items() if given.meaning} | {
     "body": "name of a body or frame.",
     "node": "of a flexible body, by name or number.",
