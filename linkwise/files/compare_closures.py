@@ -1,4 +1,4 @@
-"""Do the closures and couplings of two models hold the same? By what they allow, not by how they are written.
+"""Comparison of the closures and couplings of two models, by what they allow and not by how they are written.
 
 Two closures between the same bodies are the same where each holds at all relative poses (and relative motions) that the
 other allows: whichever side is called a, along whichever axis a hinge's frames have slid, in whatever order closures
@@ -117,7 +117,7 @@ def _what(c: _Condition) -> str:
 
 
 def _difference(bodies: Correspondence, c: _Condition, d: _Condition, tolerance: float) -> str:
-    """In words, what it is that differs; the first that is found."""
+    """The first difference that is found, in words."""
     who = f"{_what(c)} {c.name!r}"
     if c.key != d.key:
         return f"{who} is {c.between} and {d.between}"

@@ -1,4 +1,4 @@
-"""Is this a tree? The links and joints of a description, arranged from the root outwards.
+"""Links and joints of a description as a tree, from the root outwards, if they are one.
 
 Files with loops do not say where to open them. The rule here (:func:`span`): a link hangs on the first joint of the
 file that has it as its child, unless that joint would close a loop; what is left over hangs on whatever joint still

@@ -481,7 +481,7 @@ def compile(
         fn: called once as ``fn(model, *vectors)`` with NumPy object arrays of traced scalars; may call any method of
             the model, use ``lw.math.sin`` and the like or NumPy arithmetic, and return a scalar, an array, or a tuple
             or dict of them. It must not branch on values (use ``lw.math.where``).
-        model: the model handed to ``fn``.
+        model: the first argument of ``fn``.
         inputs: for each argument of ``fn``, in their order, its kind: ``"q"``, ``"v"``, ``"p"`` (the model's run-time
             parameters), ``"f_ext"``, ``"scalar"``, or a length or shape.
         name: name of the function in messages and emitted code; that of ``fn`` if not given.

@@ -34,7 +34,7 @@ LEAST_DEGREES = 15.0
 
 
 def warn_of_degrees(what: str, angles: Iterable[float], callers: int) -> bool:
-    """Warn whoever called, so many functions up, of angles that were certainly not meant in rad: 45, 90, -120.
+    """Warn the caller, so many functions up, of angles that were certainly not meant in rad: 45, 90, -120.
 
     Not of 7.5, 10 or 100, which joints that turn and turn may have. Returns whether there was something to warn of.
     """

@@ -90,7 +90,7 @@ class Source:
 
 @dataclass(frozen=True, slots=True)
 class Picture:
-    """A picture that a file lays on a shape. It is named, not read: whoever draws asks ``picture_file(geometry)``.
+    """A picture that a file lays on a shape. It is named, not read: a drawing reads ``picture_file(geometry)``.
 
     A mesh with coordinates of its own in the picture has it there. On other shapes it is projected along z: it covers
     the shape's extent along x and y ``repeat`` times, or, where ``uniform`` is set, squares with edges of 2 m.

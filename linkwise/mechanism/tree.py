@@ -300,7 +300,7 @@ class Tree(LinkByLink):
     root: Transform
     """World to root frame, constant."""
     base_inertia: RigidInertia
-    """Inertia that the links handed to the root frame because no joint moves it."""
+    """Inertia of links that counts to the root frame, because no joint moves it."""
 
     def __iter__(self) -> Iterator[Link]:
         return iter(self.links)

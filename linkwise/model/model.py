@@ -113,7 +113,7 @@ class Model(
             t: time (...), for closures that depend on it; zero if left out.
             p: run-time parameters (np), one set for all states.
             frames: ``"body"`` gives blocks in the bodies' frames. ``"link"`` gives them in frames chosen along the
-                joints, with what of an inertia a joint does not feel handed to its parent: cheaper when compiled.
+                joints, and counts to its parent what of an inertia no joint moves: cheaper when compiled.
                 Joint-space results (D, HφMφ*H*, its inverse, HψK, Hφf, …) are the same; vectors and blocks over the
                 links are not the bodies', and M, R, P, b and f are regrouped: H M H* alone, say, is not that of the
                 bodies.

@@ -140,7 +140,7 @@ class SimulationPlan:
 
     @cached_property
     def note(self) -> str:
-        """Note for whoever simulates, if there is anything to know."""
+        """Note for the user, if there is anything to know."""
         if not self.hosted:
             return ""
         return (

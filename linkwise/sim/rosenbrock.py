@@ -1,4 +1,4 @@
-"""For stiff springs, dampers and friction: a Rosenbrock method with the exact Jacobian.
+"""A Rosenbrock method with the exact Jacobian, for stiff springs, dampers and friction.
 
 Linearly implicit: each stage solves one linear system with the same matrix I/(hγ) - J, so there is no iteration that
 could fail, and a step is a straight line of programs like any other. J comes from the library's linearised forward

@@ -2,7 +2,7 @@
 
 Around the loop of a plan stand two blocks. The first makes the loop's own state from what is kept (time, configuration,
 velocities, states of actuators, the size of the next step) and from the duration of the piece; the second takes apart
-what the loop left. So nothing is asked of whoever calls it but numbers.
+what the loop left. So a caller gives numbers and nothing else.
 """
 
 from __future__ import annotations

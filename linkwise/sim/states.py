@@ -179,7 +179,7 @@ def checked_vector(name: str, value: ArrayLike, size: int, or_more: bool = False
 
 
 def warn_of_start(model: Model, q: Array) -> None:
-    """Warn whoever simulates of angles that look like degrees, and of quaternions that are made shorter or longer."""
+    """Warn the user of angles that look like degrees, and of quaternions that are made shorter or longer."""
     warn_of_angles("q0", model, q, callers=3)
     for joint in model._independent if model.nq > model.nv else ():
         own = q[..., joint.q_slice]

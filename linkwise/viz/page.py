@@ -328,7 +328,7 @@ class Page:
             webbrowser.open(self.url)
 
     def say(self, text: str) -> None:
-        """Show a message to whoever looks."""
+        """Show a message on the page."""
         for client in self.server.get_clients().values():
             client.add_notification("linkwise", text.replace("\n", "\n\n"), auto_close_seconds=8.0)
 

@@ -59,7 +59,7 @@ _DIRECTORIES = ("meshdir", "texturedir", "assetdir", "strippath")
 
 @dataclass(eq=False)
 class MujocoDocument:
-    """Document that MuJoCo is handed.
+    """Document for MuJoCo to read.
 
     Args:
         text: the model, without includes and paths.
@@ -181,7 +181,7 @@ class _Reader:
     def picture(self, element: XmlElement, home: Path | None, folder: str, strip: bool) -> str:
         """The file of a picture, which is not read: its path where it is found, or as written.
 
-        Nobody needs it for the mechanics, so one that is missing is no error here; whoever draws says it.
+        The mechanics do not need it, so one that is missing is no error here, but where the model is drawn.
         """
         name = _joined(folder, _named(element, strip))
         try:

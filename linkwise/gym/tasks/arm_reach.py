@@ -1,4 +1,4 @@
-"""Reach with an arm of seven joints, such as a Panda; inverse kinematics shows what can be had."""
+"""Reach with an arm of seven joints, such as a Panda; a policy by inverse kinematics shows what can be had."""
 
 from __future__ import annotations
 

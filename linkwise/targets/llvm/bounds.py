@@ -305,7 +305,7 @@ def _watched(
 
 # Inside the scratch memory.
 def verify_scratch(text: str) -> int:
-    """Raise unless all that straight-line bodies touch lies in the piece of scratch memory that they were handed.
+    """Raise unless all that straight-line bodies touch lies in the piece of scratch memory that they were given.
 
     The entry hands ``body`` pointers into the scratch memory, each the beginning of a piece that ends where the next
     one begins, or made from such a one and inside its piece. Offsets are constants of the text, so this needs no run.

@@ -1,6 +1,6 @@
-"""Builtin functions as LLVM text; :mod:`linkwise.targets.llvm.fastcall` says what for.
+"""Builtin functions of the interpreter as LLVM text, by which :mod:`linkwise.targets.llvm.fastcall` calls programs.
 
-It leaves for ``slow``, the ordinary Python way, wherever something is not as it knows it.
+Wherever an argument is not as such a function knows it, it calls ``slow``, the ordinary Python way.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""A Python function, all of it machine code.
+"""Python functions whose whole call is machine code.
 
 For a small robot the arithmetic takes a hundred nanoseconds, and unpacking arguments in Python several times as much.
 So the builtin function itself is emitted: it looks at each ndarray in place, makes the result with NumPy's allocator,
