@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike
 from linkwise.array_types import Array
 from linkwise.dataclass import dataclass
 from linkwise.spatial.matrices import Mat3
-from linkwise.spatial.scalar import Flat, Matrix, Scalar, Value, atan2, is_zero, sqrt, where
+from linkwise.spatial.scalar import Flat, Matrix, Scalar, Value, atan2, dot, is_zero, sqrt, where
 from linkwise.spatial.transforms import Transform
 from linkwise.spatial.vectors import Vec, coordinate_axis
 
@@ -205,11 +205,6 @@ def _less(x: list[float], basis: list[list[float]]) -> list[float]:
         along = dot(x, each)
         x = [a - along * b for a, b in zip(x, each, strict=True)]
     return x
-
-
-def dot(a: Flat, b: Flat) -> Scalar:
-    """Σ a b."""
-    return sum((x * y for x, y in zip(a, b, strict=True)), 0.0)
 
 
 def solution(A: Matrix, b: list[Scalar]) -> list[Scalar]:

@@ -30,7 +30,7 @@ def acting(model: Model, control: object, rules: JointRules | None, t: ArrayLike
                 do="give the law itself, or the value at this time",
             )
     count = len(model.parameters.nominal) if p is None else np.shape(p)[-1]
-    # A Motion without limits: at a limit a mechanism has no linear model.
+    # No limits: at one of them a mechanism has no linear model.
     motion = EquationsOfMotion(model, elements, replace(rules or JointRules(), limits="ignore"), count)
 
     def text(q: Flat, v: Flat, x: Flat, t: Scalar, p: Flat) -> ActingForces:

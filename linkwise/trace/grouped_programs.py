@@ -307,10 +307,10 @@ def _of_tiles(tiles: Tiles, used: str = USED, name: str = "tile") -> list[Statem
     return [Call(_block("tiles", text, used=tiles.count), (used,), names)]
 
 
-def _if_any(both: tuple[int, int], body: tuple[Statement, ...], name: str = "tile") -> Statement:
+def _if_any(both: tuple[int, int], body: tuple[Statement, ...]) -> Statement:
     """Statements for two tiles that are used."""
     for k in sorted(set(both), reverse=True):
-        body = (IfAny(f"{name}{k}", body),)
+        body = (IfAny(f"tile{k}", body),)
     return body[0]
 
 

@@ -13,6 +13,7 @@ from linkwise.files.native.contents import LARGEST_ARCHIVE, ArrayStore, decoded,
 from linkwise.files.native.kinds import Document, FilePlace
 from linkwise.files.native.model_record import fields_of, record_of
 from linkwise.files.native.schema import ARCHIVE, FORMAT, MODEL, VERSION
+from linkwise.files.writing.output import write_whole
 from linkwise.mechanism.bodies_and_joints import Named
 from linkwise.mechanism.description import Geometry, Source
 from linkwise.mechanism.mechanism import Mechanism
@@ -41,9 +42,9 @@ def save(mechanism: Mechanism, path: str | os.PathLike[str]) -> None:
         archive = target.with_name(target.name.removesuffix(SUFFIX) + ".lw.npz")
         content = document.arrays.content()
         plain["arrays"] = {"file": archive.name, "sha256": hashlib.sha256(content).hexdigest()}
-        _replace(archive, content)
+        write_whole(archive, content)
     order = {name: plain[name] for name in MODEL.fields if name in plain}
-    _replace(target, (written(order) + "\n").encode("utf-8"))
+    write_whole(target, (written(order) + "\n").encode("utf-8"))
 
 
 def read_native(content: bytes, file: str, source: Source | None) -> dict[str, Any]:
@@ -122,14 +123,3 @@ def _seen_from(folder: Path, shape: Geometry, named: str) -> str:
         return named
     path = home / named.removeprefix("file://")
     return os.path.relpath(path, folder) if path.is_file() else named
-
-
-def _replace(path: Path, content: bytes) -> None:
-    """Write a whole file or none."""
-    rough = path.with_name(f".{path.name}.{os.getpid()}")
-    try:
-        rough.write_bytes(content)
-        rough.replace(path)
-    except OSError as error:
-        rough.unlink(missing_ok=True)
-        raise InputError(f"the file cannot be written: {error.strerror or error}", got=str(path)) from None
