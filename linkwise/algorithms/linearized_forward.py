@@ -171,7 +171,7 @@ class _OutboardPart(Value):
 
 
 @dataclass(frozen=True, slots=True)
-class _Articulated:
+class _ArticulatedAxis:
     """One axis of the inward sweep: D⁻¹, G, -2Ĝ, ε; P outboard of it; Y_A; of Y_B the part 2P̂Ψ', while P̂ is at hand."""
 
     d_inverse: Scalar
@@ -213,7 +213,7 @@ def linearize(
 
     links = outward(tree, move, None, keeps=True)
 
-    def articulate(axis: SingleAxis, outboard: _OutboardPart | None) -> tuple[_OutboardPart, _Articulated]:
+    def articulate(axis: SingleAxis, outboard: _OutboardPart | None) -> tuple[_OutboardPart, _ArticulatedAxis]:
         """P, D, G (4.16), and z, ε of forward dynamics."""
         for body in axes.bodies[axis.index]:
             own = _OutboardPart.of_body(links[body][1])
@@ -231,10 +231,10 @@ def linearize(
         psi_dot = here.psi_dot[axis.number]
         Y_A, turned = P_theta + outboard.P_hat_times(eta + eta), outboard.P_hat_times(psi_dot + psi_dot)
         x, y, w = (column - G * h for column, h in zip(P_hat, H_P_hat, strict=True))  # τ̄P̂
-        kept = _Articulated(d_inverse, G, H_P_hat * -(d_inverse + d_inverse), eps, P, Y_A, turned)
+        kept = _ArticulatedAxis(d_inverse, G, H_P_hat * -(d_inverse + d_inverse), eps, P, Y_A, turned)
         return _OutboardPart(P.without(u, G, None), (x, y, w), z + G * eps), kept
 
-    inner: Field[_Articulated] = axes.inward(articulate, None)
+    inner: Field[_ArticulatedAxis] = axes.inward(articulate, None)
     vdot: list[Scalar] = [0.0] * tree.nv
 
     def accelerate(axis: SingleAxis, parent: Motion | None) -> Motion:
@@ -293,7 +293,7 @@ TOGETHER = 12
 class _InverseRows:
     """𝓜⁻¹, -A_C and -B_C, filled row by row."""
 
-    def __init__(self, axes: AxisTree, inner: Field[_Articulated], varied: Field[_Varied], nv: int) -> None:
+    def __init__(self, axes: AxisTree, inner: Field[_ArticulatedAxis], varied: Field[_Varied], nv: int) -> None:
         self.axes, self.inner, self.varied = axes, inner, varied
         self.admittances: dict[int, _Admittance] = {}
         self.waiting: list[tuple[SingleAxis, Motion]] = []

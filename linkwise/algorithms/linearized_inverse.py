@@ -264,13 +264,13 @@ def in_link_frames(tree: Tree, q: Flat, v: Flat, vdot: Flat | None, f_ext: Force
 def about_a_fixed_point(tree: Tree, q: Flat, v: Flat, vdot: Flat | None, f_ext: Forces) -> Way:
     """Everything about one inertial point: composite bodies are sums, and columns stay as they are (Jain 1993)."""
 
-    def move(link: Link, parent: _Referred | None) -> _Referred:
+    def move(link: Link, parent: _LinkAboutPoint | None) -> _LinkAboutPoint:
         moving = velocities(link, None if parent is None else parent.moving, q, v)
         before = base_acceleration(tree, link, q) if parent is None else parent.alpha
         alpha, axes = axis_variations(link, moving, before, v, vdot)
         body = held_link(link, moving, f_ext)
         own = Subtree(body.M, body.A + body.A, body.c + body.c, body.M @ alpha + body.b)
-        return _Referred(moving, alpha, JointVariation(axes, Vec.zero(), Vec.zero()), own)
+        return _LinkAboutPoint(moving, alpha, JointVariation(axes, Vec.zero(), Vec.zero()), own)
 
     links = outward(tree, move, None)
 
@@ -281,7 +281,7 @@ def about_a_fixed_point(tree: Tree, q: Flat, v: Flat, vdot: Flat | None, f_ext: 
     return Field([link.joint for link in links.values]), gather, lambda link, column, parent: column, 4
 
 
-class _Referred(NamedTuple):
+class _LinkAboutPoint(NamedTuple):
     """One link about the point."""
 
     moving: Velocities

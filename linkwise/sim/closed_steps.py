@@ -34,7 +34,7 @@ from linkwise.functions.scalar_arrays import scalar_array as objects
 from linkwise.sim.explicit import runge_kutta
 from linkwise.sim.motion import EquationsOfMotion
 from linkwise.sim.tableaux import TABLEAUX
-from linkwise.sim.work import Step, Work, flag
+from linkwise.sim.work import StepStatements, Work, flag
 from linkwise.spatial.scalar import Flat, NamedNumbers, Scalar, dot, either, sqrt, where
 from linkwise.trace.calls import traced as program
 from linkwise.trace.program import Call, Copy, IfAny, Statement, WhileAny
@@ -47,7 +47,7 @@ _FOLLOWS = 5.0  # times as much the step in two parts may be off
 _LEAPS = (0.02, 0.05, 0.11)  # parts of a step; other middles of what is left, so that not all fall on one place
 
 
-def on_manifold(work: Work, step: Step) -> Step:
+def on_manifold(work: Work, step: StepStatements) -> StepStatements:
     """The same step, projected at its end and wherever it is looked into, and on its branch at its end."""
     m = work.motion
     sizes = {"t_end": 1, "y": m.ny, "p": m.np}
@@ -157,7 +157,7 @@ class _Follower:
         return {**found, "y": list(y_from), "t": t_from[0], "h": h_whole[0]}
 
 
-def _followed(work: Work, step: Step, projected: tuple[Statement, ...]) -> tuple[Statement, ...]:
+def _followed(work: Work, step: StepStatements, projected: tuple[Statement, ...]) -> tuple[Statement, ...]:
     """Behind a step of fixed length: made again where it has jumped or has found no end; NaN if nothing follows."""
     m, texts = work.motion, _Follower(work.motion)
     sizes = {"y": m.ny, "k0": m.nz, "k_end": m.nz, "k_leap": m.nz, "p": m.np}

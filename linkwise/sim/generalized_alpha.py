@@ -34,7 +34,7 @@ from linkwise.sim.chart import Instant
 from linkwise.sim.motion import EquationsOfMotion
 from linkwise.sim.rosenbrock import PackedFactors, add_elasticity
 from linkwise.sim.tableaux import GeneralizedAlpha
-from linkwise.sim.work import Step, Work, flag
+from linkwise.sim.work import StepStatements, Work, flag
 from linkwise.spatial.dual import derivative
 from linkwise.spatial.scalar import Flat, Matrix, NamedNumbers, Scalar, either, is_zero, minus, plus, where
 from linkwise.trace.calls import traced as program
@@ -186,7 +186,7 @@ class _StepTexts:
         return {"y_new": y_new, "memory_new": [h[0], *(x for each in turned for x in each)]}
 
 
-def generalized_alpha(work: Work, method: GeneralizedAlpha) -> Step:
+def generalized_alpha(work: Work, method: GeneralizedAlpha) -> StepStatements:
     """One step of the generalized-α method; ``memory`` is [h, a, w] of the last one, or begins with 0."""
     m = work.motion
     texts = _StepTexts(m, method)
@@ -210,7 +210,7 @@ def generalized_alpha(work: Work, method: GeneralizedAlpha) -> Step:
     restarting = work.call(program("restart", texts.restart, {"memory": size, "k0": m.nz}))
     found_anew: tuple[Statement, ...] = (*work.rates_at("y", "t", "k0"), *restarting, Copy("memory_known", "memory"))
     passed: _Statements = tuple(Seek(curve.name, "t_stage", "p", curve.offset) for curve in m.curves if m.passes(curve))
-    return Step(
+    return StepStatements(
         (*work.call(fresh), IfAny("fresh", found_anew)),
         (
             *work.call(program("predict", texts.predict, {"memory": size, "t": 1, "h": 1})),

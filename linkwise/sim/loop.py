@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 from linkwise.sim.motion import EquationsOfMotion
 from linkwise.sim.records import Records
 from linkwise.sim.step_size import Given, StepSize, Text, goes_on
-from linkwise.sim.work import RUNNING, WAITING, Clock, Span, Step, Traceable, Work, crossing, flag, watching
+from linkwise.sim.work import RUNNING, WAITING, Clock, Span, StepStatements, Traceable, Work, crossing, flag, watching
 from linkwise.spatial.scalar import Flat, NamedNumbers, Scalar, either, where
 from linkwise.trace.calls import list_of
 from linkwise.trace.calls import traced as program
@@ -107,7 +107,7 @@ class Stops:
         return (*arrived, IfAny("at_stop", tuple(inside)))
 
 
-def one_step(work: Work, step: Step, events: Traceable) -> Program:
+def one_step(work: Work, step: StepStatements, events: Traceable) -> Program:
     """A single step, to look into it: rows y, p, t, h; y_new and the event functions g_new at its end are stored."""
     m = work.motion
     for name, size in (("y", m.ny), ("p", m.np), ("t", 1), ("h", 1)):
@@ -127,7 +127,7 @@ def one_step(work: Work, step: Step, events: Traceable) -> Program:
 
 
 def loop(
-    work: Work, step: Step, sizes: type[StepSize], records: type[Records], events: Traceable | None = None
+    work: Work, step: StepStatements, sizes: type[StepSize], records: type[Records], events: Traceable | None = None
 ) -> Program:
     """Steps of some sizes, until each state has made as many as it may, is at the end, or something happened to it.
 
@@ -155,7 +155,7 @@ class LoopWriter:
     """
 
     def __init__(
-        self, work: Work, step: Step, sizes: type[StepSize], records: type[Records], events: Traceable | None
+        self, work: Work, step: StepStatements, sizes: type[StepSize], records: type[Records], events: Traceable | None
     ) -> None:
         m = self.motion = work.motion
         self.work, self.step, self.sizes, self.records, self.events = work, step, sizes, records, events

@@ -23,7 +23,7 @@ from linkwise.model.model import Model
 from linkwise.sim.chart import Instant
 from linkwise.sim.joint_rules import JointRules
 from linkwise.sim.motion import CAUSES, ContactNumbers, EquationsOfMotion
-from linkwise.sim.work import Step, Work
+from linkwise.sim.work import StepStatements, Work
 from linkwise.spatial.scalar import Flat, Scalar, maximum, minimum, minus, plus, repeated_while, where
 from linkwise.trace.calls import traced as program
 
@@ -100,7 +100,7 @@ def contact_numbers(model: Model, rules: JointRules) -> ContactNumbers:
     return ContactNumbers(rows_of(own), points_of(own))
 
 
-def moreau(work: Work) -> Step:
+def moreau(work: Work) -> StepStatements:
     """One step of Moreau's midpoint rule."""
     m = work.motion
     model = stepping(m.model, m.rules)
@@ -122,7 +122,7 @@ def moreau(work: Work) -> Step:
         return {"y_new": repeated_while(lambda state: state[-1] > rounding, part, [*y, t[0], h[0]])[:-2]}
 
     sizes = {"y": m.ny, "t": 1, "h": 1, "p": m.np}
-    return Step((), work.call(program("step", text, sizes)))
+    return StepStatements((), work.call(program("step", text, sizes)))
 
 
 def _stepped(m: EquationsOfMotion, model: Model, y: Flat, t: Flat, h: Flat, p: Flat) -> list[Scalar]:

@@ -81,7 +81,7 @@ OnBody = tuple[Body, list[Scalar], list[Scalar]]
 """A body, the wrench (6) on it at its origin, and the forces on its modes besides."""
 
 
-class Works(Element):
+class WorkStates(Element):
     """The works of all causes, integrated along with a motion; the first of its elements, if it has one."""
 
     nx = len(CAUSES)
@@ -140,7 +140,7 @@ class EquationsOfMotion(StateChart):
         self.flowing = sum(element.nx for element in elements)
         self.nx = self.flowing + sum(element.nh for element in elements) + self.touching + self.switches
         self.ny, self.nz = self.nq + self.nv + self.nx, 2 * self.nv + self.flowing
-        self.works = Works.nx if self.elements and isinstance(self.elements[0], Works) else 0
+        self.works = WorkStates.nx if self.elements and isinstance(self.elements[0], WorkStates) else 0
         self.own_x = slice(self.nq + self.nv + self.works, self.ny - self.switches - self.touching)
         self._curves = curves_of(self.elements, n_parameters)
         self.curves = [curve for own in self._curves for curve in own]
@@ -151,7 +151,7 @@ class EquationsOfMotion(StateChart):
     @cached_property
     def state_names(self) -> list[str]:
         """Names of the elements' own states, in their order in x."""
-        return state_names([element for element in self.elements if not isinstance(element, Works)])
+        return state_names([element for element in self.elements if not isinstance(element, WorkStates)])
 
     def passes(self, curve: Curve) -> bool:
         """Whether steps pass over the times of a table."""
@@ -622,7 +622,7 @@ class EquationsOfMotion(StateChart):
         """Ẋ of the states that flow; of works, which come first, only where they are accounted for by rates."""
         out: list[Scalar] = self._powers(at, hosted) if self.works and accounted else []
         for element, given in self._asked(at):
-            if element.nx and not isinstance(element, Works):
+            if element.nx and not isinstance(element, WorkStates):
                 out.extend(element.rate(*given))
         return out
 

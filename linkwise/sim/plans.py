@@ -26,7 +26,7 @@ from linkwise.sim.records import AtTimes, EachStep, OnGrid, Records
 from linkwise.sim.step_size import EqualSteps, StepSize, ToleratedSteps
 from linkwise.sim.tableaux import TABLEAUX, GeneralizedAlpha, Tableau
 from linkwise.sim.tables import RunTables
-from linkwise.sim.work import CompiledLoop, EvaluationRoutine, Step, Work, settled
+from linkwise.sim.work import CompiledLoop, EvaluationRoutine, StepStatements, Work, settled
 from linkwise.spatial.scalar import Flat, NamedNumbers, is_zero
 from linkwise.targets.device import Device
 from linkwise.targets.llvm.device import PROCESSOR
@@ -164,7 +164,7 @@ class SimulationPlan:
                 "or pass NumPy arrays",
             )
 
-    def work(self) -> tuple[Work, Step]:
+    def work(self) -> tuple[Work, StepStatements]:
         """A routine that is to be written, and the step that it makes again and again."""
         work = Work(self.motion, host=self.host_forces if self.hosted else None)
         step = settled(work, self._step(work))
@@ -174,7 +174,7 @@ class SimulationPlan:
 
         return work, on_manifold(work, step)
 
-    def _step(self, work: Work) -> Step:
+    def _step(self, work: Work) -> StepStatements:
         if isinstance(self.numbers, Tableau):
             return runge_kutta(work, self.numbers)
         if self.method == "euler":

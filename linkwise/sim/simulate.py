@@ -18,7 +18,7 @@ from linkwise.functions.function import checked_threads
 from linkwise.memoized import Memory
 from linkwise.model.model import Model
 from linkwise.sim.elements import as_elements
-from linkwise.sim.motion import Works
+from linkwise.sim.motion import WorkStates
 from linkwise.sim.plans import SimulationPlan
 from linkwise.sim.progress import Progress, check_progress
 from linkwise.sim.run import Run
@@ -56,7 +56,7 @@ def standing_still(
             "tau": nothing,
             "force:control": nothing,
             "energy": np.array(energy),
-            "work": np.zeros((*shape, Works.nx)),
+            "work": np.zeros((*shape, WorkStates.nx)),
         },
         status=np.full(states.shape, "done") if states.shape else "done",
         steps=zero if states.shape else 0,
@@ -258,8 +258,8 @@ def simulate(
             if not stays and all(given is None or np.ndim(given) == 1 for given in (q0, v0)):
                 return simulate_pile(model, q0, v0, duration, dt, t0, save_every, progress)
         if account and getattr(model, "nv", None):  # whether it is a model is looked at below
-            options["control"] = (Works(), *as_elements(options.get("control")))
-            x0 = None if x0 is None else np.concatenate([np.zeros((*np.shape(x0)[:-1], Works.nx)), x0], axis=-1)
+            options["control"] = (WorkStates(), *as_elements(options.get("control")))
+            x0 = None if x0 is None else np.concatenate([np.zeros((*np.shape(x0)[:-1], WorkStates.nx)), x0], axis=-1)
         ready = ReadySimulation.of(Setup.of(model, method, options), duration, dt, save_every, options)
         if stays and not ready.setup.is_asked_anew:
             _keep(model, key, ready)

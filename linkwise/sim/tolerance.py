@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from linkwise.sim.limits import is_linear
 from linkwise.sim.motion import EquationsOfMotion
-from linkwise.sim.work import Clock, Span, Step, Work
+from linkwise.sim.work import Clock, Span, StepStatements, Work
 from linkwise.spatial.scalar import Flat, NamedNumbers, Scalar, dot, exp, log, sqrt, where
 from linkwise.trace.calls import traced as program
 from linkwise.trace.program import Copy, IfAny, Statement
@@ -78,7 +78,7 @@ def next_sizes(err: Scalar, h: Scalar, wanted: Scalar, held: Scalar, error_order
     return accepted, h * shrink
 
 
-def first_step(work: Work, step: Step) -> Statement:
+def first_step(work: Work, step: StepStatements) -> Statement:
     """A first step size from the sizes of y, ẏ and ÿ, for the states that were given none (Hairer et al., II.4)."""
     m = work.motion
     nz = m.nz

@@ -43,7 +43,7 @@ from linkwise.sim.limits import is_linear
 from linkwise.sim.motion import EquationsOfMotion
 from linkwise.sim.rosenbrock import add_elasticity, factorized
 from linkwise.sim.rosenbrock import solved as solution
-from linkwise.sim.work import Step, Work, flag
+from linkwise.sim.work import StepStatements, Work, flag
 from linkwise.spatial.dual import derivative
 from linkwise.spatial.scalar import Flat, NamedNumbers, Scalar, either, minus, plus, where
 from linkwise.trace.calls import traced as program
@@ -196,7 +196,7 @@ class _Midpoint:
         return {"y_new": [*(where(found, a, math.nan) for a in y_new), *self.m.kept(y)]}
 
 
-def variational(work: Work) -> Step:
+def variational(work: Work) -> StepStatements:
     """One step of the variational midpoint rule."""
     m, texts = work.motion, _Midpoint(work.motion)
     extra = {"hold": texts.closures} if texts.closures else {}
@@ -205,7 +205,7 @@ def variational(work: Work) -> Step:
     improve = program("improve", texts.improve, {**sizes, "trials": 1, "last": 1, "seeking": 1, **extra})
     found = [Copy(f"{name}_new", name) for name in ("w", "trials", "last", "seeking", *extra)]
     end = work.call(program("close", texts.close, {**sizes, "last": 1, **extra}))
-    return Step(start, (WhileAny("seeking", (*work.call(improve), *found)), *end))
+    return StepStatements(start, (WhileAny("seeking", (*work.call(improve), *found)), *end))
 
 
 def check_closures(m: EquationsOfMotion) -> int:

@@ -191,7 +191,7 @@ class EvaluationRoutine:
 
 
 @dataclass(frozen=True)
-class Step:
+class StepStatements:
     """Statements that lead from y, t, h, p to y_new; where steps are judged also to err, and from k0 to k_next."""
 
     begin: tuple[Statement, ...]
@@ -212,7 +212,7 @@ class Step:
     """
 
 
-def settled(work: Work, step: Step) -> Step:
+def settled(work: Work, step: StepStatements) -> StepStatements:
     """The step with :attr:`EquationsOfMotion.after_step` behind it, and behind every look into it."""
     m, after_step = work.motion, work.motion.after_step
     if after_step is None:

@@ -27,8 +27,8 @@ from linkwise.viz.figure import THROUGH, Ghosts, ModelFigure, furnish
 from linkwise.viz.looks import fewer, looks_of
 from linkwise.viz.markers import (
     EVERY_OVERLAY,
-    ContactForces,
-    ContactPoints,
+    ContactForceArrows,
+    ContactPointDots,
     MarkerNodes,
     Markers,
     Touches,
@@ -104,7 +104,7 @@ def motion_html(
         marks = [MarkerNodes(server.scene, each.checked(len(motion.t)), shown.size) for each in markers]
         samples = np.searchsorted(motion.t, pictures.t + 1e-9, side="right") - 1
         contacts = contacts_of(motion[(0,) * len(batch)] if batch else motion)
-        kinds = [ContactPoints, ContactForces] if show is None else overlays_named(show, EVERY_OVERLAY)
+        kinds = [ContactPointDots, ContactForceArrows] if show is None else overlays_named(show, EVERY_OVERLAY)
         overlays = [kind(figure) for kind in kinds if kind.applies(model) and (contacts or show is not None)]
         first = ShownState(float(pictures.t[0]), leader[0], p=None if own is None else own[0])
         for overlay in overlays:
