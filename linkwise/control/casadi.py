@@ -21,8 +21,8 @@ import numpy as np
 from linkwise.array_types import Array
 from linkwise.dataclass import dataclass
 from linkwise.errors import InputError
-from linkwise.functions.derivatives import componentwise
 from linkwise.functions.function import CompiledFunction, checked_function
+from linkwise.functions.function_derivatives import componentwise
 from linkwise.spatial.scalar import Flat, NamedNumbers, Scalar, is_zero
 from linkwise.targets import folder_for_code
 from linkwise.targets.c.lines import function_name, identifier

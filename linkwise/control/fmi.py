@@ -28,7 +28,7 @@ from linkwise.checks import output_path
 from linkwise.control.rates import Outputs, input_names, state_names, state_rates
 from linkwise.dataclass import dataclass
 from linkwise.errors import InputError
-from linkwise.functions.derivatives import componentwise
+from linkwise.functions.function_derivatives import componentwise
 from linkwise.model.model import Model, checked_model
 from linkwise.model.state_space import checked_dt
 from linkwise.targets.c.lines import constants, function_name, identifier, literals

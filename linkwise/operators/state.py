@@ -28,7 +28,7 @@ from linkwise.operators.blocks import Space
 from linkwise.operators.closure_points import ClosingEquations, Point, closing, places
 from linkwise.operators.engine import Engine
 from linkwise.operators.letters import needs
-from linkwise.operators.linearized import LinearizedOperators, LinkRates
+from linkwise.operators.linearized_operators import LinearizedOperators, LinkRates
 from linkwise.operators.links import Lanes
 from linkwise.operators.operator import Operator
 from linkwise.operators.partition import Partition, partition

@@ -26,7 +26,7 @@ from linkwise.files.file_description import (
     Vector,
 )
 from linkwise.files.sdf.joints import couplings_of, ends_of, is_loop_joint, read_joint
-from linkwise.files.sdf.links import read_link
+from linkwise.files.sdf.masses_and_shapes import read_link
 from linkwise.files.sdf.places import NamedFrame, NameScope, body_of, relative_pose, world_pose
 from linkwise.files.sdf.scopes import Contents, Includes, read_version, world_scope
 from linkwise.files.topology import WORLD, span
