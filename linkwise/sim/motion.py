@@ -131,7 +131,7 @@ class EquationsOfMotion(StateChart):
         model = self.varying.model
         self.model, self.elements, self.rules = model, tuple(elements), rules
         self.nq, self.nv = model.nq, model.nv
-        self.passive = PassiveForces.under(model, rules, in_steps=contacts is not None)
+        self.passive = PassiveForces(model, rules, in_steps=contacts is not None)
         self.closing = closing if model.closures else None
         self.projects = self.closing is not None and self.closing.projects
         self.switches = len(model.closures) if switched else 0
