@@ -39,7 +39,7 @@ from linkwise.mechanism.bodies_and_joints import Pose
 from linkwise.mechanism.closures.instances import ClosureInstance, freedoms_of_closures
 from linkwise.mechanism.layout import lay_out, placed_at
 from linkwise.mechanism.mechanism import Mechanism
-from linkwise.mechanism.parameters import ParameterValues, parameters
+from linkwise.mechanism.parameters import Values, parameters
 from linkwise.mechanism.tree import Tree
 from linkwise.memoized import cached_property
 from linkwise.spatial.matrices import Mat3
@@ -85,7 +85,7 @@ class Trees:
 
     def constraints(self, tree: Tree, active: Flat | None = None) -> list[Constraint]:
         """Constraints of the mechanism, on its links; with ``active``, each with its number: 1 in force, 0 released."""
-        values = ParameterValues(self.mechanism, self.p)
+        values = Values(self.mechanism, self.p)
         found: list[Constraint] = []
         for c in self.mechanism.closures:
             kind = values.closure_type(c)
@@ -99,7 +99,7 @@ class Trees:
         """Poses 4×4 of frames a and b of a closure in the world."""
         closure = self.mechanism.closures[name]
         assert isinstance(closure, ClosureInstance)
-        values = ParameterValues(self.mechanism, self.p)
+        values = Values(self.mechanism, self.p)
         return [kinematics.pose(self.fast, q, _end(self.fast, values, closure, side)) for side in "ab"]
 
     def closed(
@@ -163,7 +163,7 @@ class Trees:
         return None if f_ext is None else each(tree, lambda link: link.external(f_ext))
 
 
-def _end(tree: Tree, values: ParameterValues, closure: ClosureInstance, side: str) -> Place:
+def _end(tree: Tree, values: Values, closure: ClosureInstance, side: str) -> Place:
     """Frame a or b of a closure."""
     body, pose, node = (getattr(closure, f"{what}_{side}") for what in ("body", "placement", "node"))
     free = values.closure_placement(closure, side)

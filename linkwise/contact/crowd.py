@@ -26,7 +26,7 @@ from linkwise.contact.scene import meetings_of, rounding_of
 from linkwise.dataclass import dataclass
 from linkwise.mechanism.description import Geometry
 from linkwise.mechanism.mechanism import Mechanism
-from linkwise.mechanism.parameters import ParameterValues
+from linkwise.mechanism.parameters import Values
 from linkwise.mechanism.tree import Tree
 from linkwise.spatial.matrices import Mat3
 from linkwise.spatial.scalar import Items, Scalar, absolute, looped_over, maximum, sqrt, where
@@ -189,7 +189,7 @@ class Crowd:
 
     def __init__(self, mechanism: Mechanism, tree: Tree, kept: int, p: Flat | None) -> None:
         self.meetings = meetings_of(mechanism)
-        self.friction = ParameterValues(mechanism, p).friction()
+        self.friction = Values(mechanism, p).friction()
         self.tree, self.kept, self.mass = tree, kept, mechanism.mass
         self.features = Features.of(self.meetings)
         self.names = self.features.names

@@ -24,7 +24,7 @@ from linkwise.mechanism.contacts import ContactScene, Ground
 from linkwise.mechanism.description import Geometry
 from linkwise.mechanism.materials import Material
 from linkwise.mechanism.mechanism import Mechanism
-from linkwise.mechanism.parameters import ParameterValues
+from linkwise.mechanism.parameters import Values
 from linkwise.memoized import Memory, once
 from linkwise.spatial.matrices import Mat3
 from linkwise.spatial.scalar import Flat, Scalar
@@ -259,7 +259,7 @@ def rows_of(mechanism: Mechanism) -> int:
 
 def touches_of(mechanism: Mechanism, tree: Tree, p: Flat | None = None) -> list[Touch]:
     """The touches of a mechanism on a tree of its links, for values of its run-time parameters."""
-    friction = ParameterValues(mechanism, p).friction()
+    friction = Values(mechanism, p).friction()
     return [_touch(meeting, tree, friction) for meeting in meetings_of(mechanism)]
 
 

@@ -26,7 +26,7 @@ from linkwise.dataclass import dataclass, replace
 from linkwise.mechanism.bodies_and_joints import Body
 from linkwise.mechanism.frames import AlignedFrames, BodyFrames, Placements, snapped, times
 from linkwise.mechanism.mechanism import Mechanism
-from linkwise.mechanism.parameters import ParameterValues
+from linkwise.mechanism.parameters import Values
 from linkwise.mechanism.regroup import NOTHING, AbsoluteSums, Parts, regrouped, regrouped_rows
 from linkwise.mechanism.tree import Link, Tree
 from linkwise.memoized import cached_property, no_search_for_cycles
@@ -202,10 +202,10 @@ def lay_out(mechanism: Mechanism, p: Flat | None = None, *, align: bool = True, 
     if regroup and not align:
         raise ValueError("inertias are regrouped in aligned frames only")
     with no_search_for_cycles():
-        return _laid_out(mechanism, ParameterValues(mechanism, p), align, regroup)
+        return _laid_out(mechanism, Values(mechanism, p), align, regroup)
 
 
-def _laid_out(mechanism: Mechanism, values: ParameterValues, align: bool, regroup: bool) -> Tree:
+def _laid_out(mechanism: Mechanism, values: Values, align: bool, regroup: bool) -> Tree:
     parts = Parts(mechanism)
     frames = _frames(mechanism, values, parts) if align else BodyFrames(mechanism)
     gravity = _rigid(frames.R[-1].T, np.zeros(3)).rotate(Vec.of(list(values.gravity(mechanism.gravity))))
@@ -222,7 +222,7 @@ def _laid_out(mechanism: Mechanism, values: ParameterValues, align: bool, regrou
     return Tree(links, mechanism.nq, mechanism.nv, gravity, _rigid(frames.R[-1], frames.o[-1]), base)
 
 
-def _frames(mechanism: Mechanism, values: ParameterValues, parts: Parts) -> AlignedFrames:
+def _frames(mechanism: Mechanism, values: Values, parts: Parts) -> AlignedFrames:
     free = np.zeros(len(mechanism.bodies), bool)
     if values.any_given:
         free[[body.index for body in mechanism.bodies if values.placement_is_free(body)]] = True
@@ -231,7 +231,7 @@ def _frames(mechanism: Mechanism, values: ParameterValues, parts: Parts) -> Alig
 
 def _one_by_one(
     mechanism: Mechanism,
-    values: ParameterValues,
+    values: Values,
     frames: AlignedFrames | BodyFrames,
     constant: ManyLinks,
     regroup: bool,
@@ -254,7 +254,7 @@ def _one_by_one(
     return tuple(links), base
 
 
-def _deforming(link: Link, body: Body, flexible: FlexibleBody, values: ParameterValues) -> Link:
+def _deforming(link: Link, body: Body, flexible: FlexibleBody, values: Values) -> Link:
     """The link of a flexible body, with what is welded to its nodes."""
     from linkwise.mechanism.flexible_link import Lump, flexible_link
 
@@ -270,7 +270,7 @@ def placed_at(xyz: Flat, rpy: Flat) -> Transform:
     return Transform(Shift(Vec.of(list(xyz))), *turns)
 
 
-def _free_placement(values: ParameterValues, body: Body, frames: AlignedFrames | BodyFrames) -> Transform:
+def _free_placement(values: Values, body: Body, frames: AlignedFrames | BodyFrames) -> Transform:
     """The parent's frame, undone; then the placement as the parameters give it; then the joint's axis."""
     R_parent, o_parent = frames.R[body.parent], frames.o[body.parent]
     factors: list[TransformFactor] = [
@@ -285,9 +285,7 @@ def _rigid(R: Array, o: Array) -> Transform:
     return rigid(snapped(R, 1.0), snapped(o, 1.0))
 
 
-def _inertia(
-    values: ParameterValues, body: Body, R: Array, o: Array, node: int = 0
-) -> tuple[RigidInertia, AbsoluteSums]:
+def _inertia(values: Values, body: Body, R: Array, o: Array, node: int = 0) -> tuple[RigidInertia, AbsoluteSums]:
     """All parts of a body in its link's frame (on one node, if it deforms), and what they were summed from."""
     total, terms = RigidInertia.zero(), NOTHING
     for part in body.parts:

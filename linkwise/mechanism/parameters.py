@@ -64,7 +64,7 @@ class Parameter:
         return self.name.rpartition(".")[2] in _SIGNLESS
 
 
-class ParameterValues:
+class Values:
     """Looks up constants of a mechanism: nominal, or replaced by scalars of a parameter array."""
 
     def __init__(self, mechanism: Mechanism, p: Flat | None = None) -> None:

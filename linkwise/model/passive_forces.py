@@ -22,7 +22,7 @@ from linkwise.mechanism.actuation import JointTransmission, Spring
 from linkwise.mechanism.bodies_and_joints import JointInstance
 from linkwise.mechanism.closures.instances import ClosureInstance
 from linkwise.mechanism.fields import GravityCompensation
-from linkwise.mechanism.parameters import ParameterValues
+from linkwise.mechanism.parameters import Values
 from linkwise.memoized import Memory, cached_property, once
 from linkwise.model.compiled_methods import Methods
 from linkwise.model.transmissions import (
@@ -175,7 +175,7 @@ class PassiveForces:
                 units = wrenches(places, spring.transmission)
                 for cause, pull in self._pulls(spring, places):
                     add_pulled(found.setdefault(cause, {}), units, pull)
-        gravity = ParameterValues(self.model, p).gravity(self.model.gravity)
+        gravity = Values(self.model, p).gravity(self.model.gravity)
         for field in self.fields:
             R = places.pose(field.frame)[:3, :3]
             if isinstance(field, GravityCompensation):
@@ -214,7 +214,7 @@ class PassiveForces:
             if spring.stiffness:
                 d = self._stretch(spring, places)
                 total = total + d * d * (0.5 * spring.stiffness) * places.in_force(spring.transmission)
-        gravity = ParameterValues(self.model, p).gravity(self.model.gravity)
+        gravity = Values(self.model, p).gravity(self.model.gravity)
         for field in self.fields:
             if isinstance(field, GravityCompensation):
                 for g, x in zip(gravity, places.pose(field.frame)[:3, 3], strict=True):

@@ -19,7 +19,7 @@ from linkwise.functions.scalar_arrays import scalar_array as objects
 from linkwise.mechanism.actuation import JointTransmission
 from linkwise.mechanism.bodies_and_joints import Body
 from linkwise.mechanism.flexible_link import force_on_body, internal_damping
-from linkwise.mechanism.parameters import ParameterValues
+from linkwise.mechanism.parameters import Values
 from linkwise.memoized import cached_property
 from linkwise.model.model import Model
 from linkwise.model.passive_forces import CAUSES as PASSIVE
@@ -567,7 +567,7 @@ class EquationsOfMotion(StateChart):
 
     def rotor_inertias(self, p: Flat) -> list[Scalar]:
         """Rotor inertia at each freedom, that of the joints which follow it included; nv numbers."""
-        values = ParameterValues(self.model, self.model_parameters(p))
+        values = Values(self.model, self.model_parameters(p))
         total: list[Scalar] = [0.0] * self.nv
         for body, joint in zip(self.model.bodies, self.model.joints, strict=True):
             square = joint.mimic.multiplier**2 if joint.mimic else 1.0
@@ -610,7 +610,7 @@ class EquationsOfMotion(StateChart):
         powers = {
             cause: sum((f * rate for f, rate in zip(own, v, strict=True)), 0.0 * v[0]) for cause, own in forces.items()
         }
-        values = ParameterValues(self.model, self.model_parameters(p))
+        values = Values(self.model, self.model_parameters(p))
         for body in self.model.bodies:
             if body.flexible is not None:
                 rates, loss = v[body.v_slice], values.elasticity(body)[1]

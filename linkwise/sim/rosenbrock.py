@@ -14,7 +14,7 @@ import numpy as np
 
 from linkwise.dataclass import dataclass
 from linkwise.functions.scalar_arrays import scalar_array as objects
-from linkwise.mechanism.parameters import ParameterValues
+from linkwise.mechanism.parameters import Values
 from linkwise.sim.chart import Instant
 from linkwise.sim.explicit import combination
 from linkwise.sim.motion import EquationsOfMotion
@@ -75,7 +75,7 @@ def jacobian(m: EquationsOfMotion, y: Flat, t: Scalar, p: Flat) -> tuple[Matrix,
 
 def add_elasticity(A: Matrix, m: EquationsOfMotion, p: Flat, by_place: Scalar, by_rate: Scalar) -> None:
     """Add K by_place + D by_rate of the bodies that deform to a matrix over the velocities."""
-    values = ParameterValues(m.model, m.model_parameters(p))
+    values = Values(m.model, m.model_parameters(p))
     for body in m.model.bodies:
         if body.flexible is None:
             continue

@@ -21,7 +21,7 @@ from linkwise.contact.scene import (
     rigid_meeting,
 )
 from linkwise.errors import InputError, UnknownNameError
-from linkwise.mechanism.parameters import ParameterValues
+from linkwise.mechanism.parameters import Values
 from linkwise.memoized import cached_property
 
 if TYPE_CHECKING:
@@ -360,7 +360,7 @@ class MotionContacts:
     def friction(self) -> Array:
         """Coefficients of friction of each point, along its two tangents (..., T, n, 2)."""
         p = self.motion.model_parameters
-        factor = ParameterValues(self.model, None if p is None else list(np.moveaxis(p, -1, 0))).friction()
+        factor = Values(self.model, None if p is None else list(np.moveaxis(p, -1, 0))).friction()
         nominal = np.array([m.material.coefficients for m in self._pairs])[self.pair]
         return np.asarray(nominal * np.asarray(factor)[..., None, None])
 
