@@ -22,7 +22,7 @@ import linkwise as lw
 from bench.scale import mechanism
 from bench.timing import Call, best_ns
 from linkwise.classics.dense import as_rows
-from linkwise.classics.divide_and_conquer import Handle, Joint, Piece, eliminated, merged
+from linkwise.classics.divide_and_conquer import Handle, Piece, PieceJoint, eliminated, merged
 from linkwise.mechanism.layout import lay_out
 from linkwise.spatial.matrices import identity
 
@@ -59,7 +59,9 @@ def body(_: lw.Model, q: Any, R_0: Array, p: Array, Phi: Array) -> Array:
 def join(_: lw.Model, A: Array, B: Array, tau: Any) -> tuple[Array, Array]:
     """Two pieces as one, and what coming down will need."""
     whole = merged(unpacked(A, INNER, MIDDLE), unpacked(B, MIDDLE, OUTER))
-    answer = Joint([[float(i == 2)] for i in range(6)], [0.0] * 6, [tau], (0.0,)).eliminate(whole.Phi[MIDDLE, MIDDLE])
+    answer = PieceJoint([[float(i == 2)] for i in range(6)], [0.0] * 6, [tau], (0.0,)).eliminate(
+        whole.Phi[MIDDLE, MIDDLE]
+    )
     result = eliminated(whole, MIDDLE, answer)
     (at_rest,) = answer.accelerate([0.0] * 6)
     slopes = [answer.accelerate(unit)[0] - at_rest for unit in identity(6)]

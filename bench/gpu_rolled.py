@@ -15,7 +15,7 @@ import numpy as np
 import linkwise as lw
 from bench.scale import from_arrays
 from linkwise import targets
-from linkwise.functions.rolled.function import RolledFunction
+from linkwise.functions.rolled.rolled_function import RolledFunction
 from linkwise.targets.cuda.instructions import instructions
 from linkwise.targets.cuda.row_loops import LinkLoop, LoopPlans
 from linkwise.trace.block import Block

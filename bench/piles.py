@@ -11,7 +11,7 @@ import time
 import numpy as np
 
 import linkwise as lw
-from linkwise.sim.piles.run import Pile
+from linkwise.sim.piles.pile_run import Pile
 
 EDGE = 0.1
 """m."""

@@ -22,7 +22,7 @@ import linkwise as lw
 from bench import report
 from bench.robots import ROBOTS
 from bench.timing import Call, best_ns
-from linkwise.functions.rolled.function import RolledFunction
+from linkwise.functions.rolled.rolled_function import RolledFunction
 
 SIZES = (100, 1000, 10_000, 100_000)
 FUNCTIONS = ("inverse_dynamics", "forward_dynamics")

@@ -11,7 +11,7 @@ import numpy as np
 import linkwise as lw
 from campaign.mechanisms import Recipe, nudged
 from campaign.surface import Method
-from linkwise.model.making import method_of
+from tests.catalogue_methods import method_of
 
 Array = np.ndarray[Any, Any]
 Arguments = dict[str, Any]

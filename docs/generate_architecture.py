@@ -25,7 +25,7 @@ GROUPS = {
         "math",
         "spatial",
     ),
-    "Under everything": ("array_types", "dataclass", "errors", "memoized"),
+    "Under everything": ("checks", "array_types", "dataclass", "errors", "memoized"),
 }
 
 

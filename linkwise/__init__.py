@@ -57,8 +57,8 @@ if TYPE_CHECKING:
     from linkwise.sim.elements import Element
     from linkwise.sim.events import Event, impacts
     from linkwise.sim.instruments import Instruments
+    from linkwise.sim.joint_rules import Baumgarte, JointRules
     from linkwise.sim.paths.path import Path, path
-    from linkwise.sim.rules import Baumgarte, JointRules
     from linkwise.sim.sensors import IMU, Encoder, ForceTorque
     from linkwise.sim.simulate import simulate
     from linkwise.sim.simulation import Simulation
@@ -145,7 +145,7 @@ _MODULES = {
     "linkwise.sim.actuators": (
         "PD", "ComputedTorque", "Disturbance", "JointSprings", "SeriesElastic", "Torque",
     ),
-    "linkwise.sim.rules": ("Baumgarte", "JointRules"),
+    "linkwise.sim.joint_rules": ("Baumgarte", "JointRules"),
     "linkwise.sim.controllers": ("PID", "Controller", "Sampled"),
     "linkwise.sim.disturbances": ("BodyForce", "Bushing"),
     "linkwise.sim.drives": ("Drives",),

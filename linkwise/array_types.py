@@ -31,6 +31,11 @@ Precision = np.dtype[Any]
 HANDLERS: dict[str, Callable[..., Any]] = {}
 
 
+def handled(name: str, *given: Any) -> Any:
+    """The result of a handler; None where there is none of this name, or where it leaves these arguments alone."""
+    return HANDLERS[name](*given) if name in HANDLERS else None
+
+
 def is_several(value: Any) -> bool:
     """Whether an operand is several numbers, as NumPy's scalars see it: an array, a list or a tuple."""
     return isinstance(value, (list, tuple)) or getattr(value, "ndim", 0) > 0

@@ -11,10 +11,11 @@ import numpy as np
 from campaign.mechanisms import random_recipe
 from campaign.surface import methods
 from campaign.trial import Log, Trial, said
-from linkwise.functions.rolled.function import RolledFunction
+from linkwise.functions.rolled.rolled_function import RolledFunction
 from linkwise.targets.llvm import bounds
 from linkwise.targets.llvm.kernel import BatchKernel
 from linkwise.targets.llvm.program_kernel import ProgramKernel
+from tests.targets.checked_state import CheckedState
 from tests.targets.programs import kernel_on, lesser_machines
 
 COUNTS = (1, 3, 8, 9, 17, 40)
@@ -41,7 +42,7 @@ def check(seed: int, number: int) -> None:
         usual = BatchKernel.build(program, dtype) if machine is machines[0] else kernel_on(machine, program, dtype)
         watched = bounds.checked_batch(program, dtype, machine)
         if dtype == np.float64:
-            _check_state(bounds.CheckedState(program, machine), usual, rng)
+            _check_state(CheckedState(program, machine), usual, rng)
     for count in COUNTS:
         inputs = [rng.uniform(-1, 1, (count, a.size)).astype(dtype) for a in program.inputs]
         results = []
@@ -54,7 +55,7 @@ def check(seed: int, number: int) -> None:
             assert same, f"{method.name} of {recipe}: with NaNs in the scratch memory the result is another"
 
 
-def _check_state(watched: bounds.CheckedState, usual: BatchKernel, rng: np.random.Generator) -> None:
+def _check_state(watched: CheckedState, usual: BatchKernel, rng: np.random.Generator) -> None:
     """The arithmetic of one state against that of a batch: rounded in another order, so not to the last bit."""
     program = watched.program
     inputs = [rng.uniform(-1, 1, (1, a.size)) for a in program.inputs]

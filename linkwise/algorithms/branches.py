@@ -1,4 +1,4 @@
-"""Accelerations under closures that each hold a branch of their own: these first, and the trunk bears what they weigh.
+"""Accelerations under closures of which each holds a branch: branches first, as inertias and forces on the trunk.
 
 A branch is what hangs on one joint of the world and is held to another body by one closure, as each leg of a parallel
 robot. Of its own, with ε and D of its articulated recursion and Λ = ε*D⁻¹ε (:mod:`linkwise.algorithms.constrained`), it
@@ -44,7 +44,7 @@ from linkwise.spatial.vectors import Force, Motion, weighted_sum
 T = TypeVar("T", Force, ArticulatedInertia)
 
 ANSWERS = 2
-"""How often what is left of the equations is answered, the first time included."""
+"""Number of times that the rest of the equations is answered, the first time included."""
 
 EVEN = 1.0
 """Least size of W, relative to the mean of Λ's diagonal: a branch is never stiffer than 1/μ in any direction, lest

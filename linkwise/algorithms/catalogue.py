@@ -149,7 +149,7 @@ class Trees:
         return branching(nominal.fast, nominal.constraints(nominal.fast))
 
     def pivots(self, constraints: Sequence[Constraint] | None = None) -> Pivots:
-        """Which equation determines which freedom, at the mechanism's reference and for nominal parameters."""
+        """The freedom that each equation determines, at the mechanism's reference and for nominal parameters."""
         nominal = self.nominal
         taken = nominal.constraints(nominal.fast)
         if constraints is not None:  # the same ones, with other things to say
@@ -190,7 +190,7 @@ def instant(time: Flat | None) -> Scalar:
 
 @dataclass(frozen=True)
 class Columns:
-    """How a matrix of many links is made: by the vector that it makes of another one, for unit vectors in turn."""
+    """A matrix of many links by its columns: the vectors that a function makes of unit vectors in turn."""
 
     along: tuple[str, ...]
     """The vectors, one for each matrix of the result."""
@@ -216,7 +216,7 @@ class Text:
     function: Callable[..., object]
     optional: tuple[str, ...] = ()
     columns: Columns | None = None
-    """How a large mechanism does it, where the text is not made of sweeps alone."""
+    """The way of large mechanisms, where the text is not made of sweeps alone."""
     empty: tuple[int, ...] = (0,)
     """Shape of the result where the mechanism has no freedom at all, which a list of no rows does not tell."""
     result: type[Any] | None = None
@@ -230,7 +230,7 @@ class Input:
     """An input of functions."""
 
     divided: Literal["q", "v", "body", "none"]
-    """How it is divided among the links: by their places in q or v, by body, or not at all."""
+    """Its division among the links: by their places in q or v, by body, or not at all."""
     shape: Callable[[Mechanism], tuple[int, ...]]
     """Its core shape."""
     meaning: str = ""

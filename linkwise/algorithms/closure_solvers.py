@@ -1,4 +1,4 @@
-"""How the accelerations of a closed system are found, by name. Each is one answer to the same two questions.
+"""Ways to find the accelerations of a closed system, by name. Each is one answer to the same two questions.
 
 =================  ====================================================================================================
 ``"auto"``         "branches" where it can be, else "multipliers"

@@ -36,7 +36,7 @@ def carry(tree: Tree, q: Flat, dv: Flat) -> list[Scalar]:
 
 
 def carry_rates(tree: Tree, v: Flat) -> list[Scalar]:
-    """How fast velocities change while they are carried along."""
+    """Rates of velocities while they are carried along."""
     return of_freedoms(tree, each(tree, lambda link: list(link.joint.carry_rate(link.rates(v)))))
 
 

@@ -26,14 +26,14 @@ if TYPE_CHECKING:
     from linkwise.mechanism.flexible_link import Seat
 
 
-class _Columns:
+class _UnitForces:
     """A 6×6 matrix by its columns, each the force that a unit motion gives."""
 
     def __init__(self, columns: list[Force]) -> None:
         self.columns = columns
 
-    def __add__(self, other: _Columns) -> _Columns:
-        return _Columns(plus(self.columns, other.columns))
+    def __add__(self, other: _UnitForces) -> _UnitForces:
+        return _UnitForces(plus(self.columns, other.columns))
 
     def __matmul__(self, V: Motion) -> Force:
         total = Force.zero()
@@ -48,7 +48,7 @@ class _Columns:
 class _Gathered:
     """Composite M and B of a subtree."""
 
-    def __init__(self, M: RigidInertia, B: _Columns) -> None:
+    def __init__(self, M: RigidInertia, B: _UnitForces) -> None:
         self.M = M
         self.B = B
 
@@ -140,7 +140,7 @@ def _own_rates(link: Link, q: Flat, v: Flat) -> list[Motion]:
 
 
 def _of_node(seat: Seat, q: Flat, V: Motion, X: Motion) -> Motion:
-    """How fast Πx changes, x being the modal part of X: Π̇x in root axes, and what the root carries around."""
+    """The rate of Πx, x being the modal part of X: Π̇x in root axes, and what the root carries around."""
     eta, (rate, x) = seat.eta(q), (motion.tail for motion in (V, X))  # type: ignore[attr-defined]
     moved, rate_of_it = derivative(lambda at: list(seat.shape.node(at).moved(x)), eta, rate)
     at_node = seat.shape.node(eta).motion_out(V)
@@ -157,10 +157,10 @@ def _factor_times(link: Link, q: Flat, V: Motion, X: Motion) -> Force:
     return twice * 0.5
 
 
-def _body_factor(M: RigidInertia, V: Motion) -> _Columns:
+def _body_factor(M: RigidInertia, V: Motion) -> _UnitForces:
     h = M @ V
     columns = []
     for i in range(6):
         e = Motion.unit(i)
         columns.append((V.cross_force(M @ e) + e.cross_force(h) - M @ V.cross(e)) * 0.5)
-    return _Columns(columns)
+    return _UnitForces(columns)

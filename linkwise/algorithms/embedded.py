@@ -107,7 +107,7 @@ LOST = 1e-8
 """Largest remainder of a row of length one that follows from others; and a residual of a closed reference."""
 
 LARGE = 0.1
-"""How large a pivot is at least, relative to the largest."""
+"""Least size of a pivot, relative to the largest."""
 
 _TINY = 1e-12
 

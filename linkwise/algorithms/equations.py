@@ -63,7 +63,7 @@ class Equations:
 
     @property
     def count(self) -> int:
-        """How many equations there are."""
+        """Number of equations."""
         return len(self.rate)
 
 
@@ -232,7 +232,7 @@ def _along_axis(
 
 @dataclass(frozen=True)
 class PlaceMotion:
-    """Where a place is and how it moves, in its own axes; accelerations are those of v̇ = 0."""
+    """Pose and motion of a place, in its own axes; accelerations are those of v̇ = 0."""
 
     frame: Placed
     V: Motion
@@ -240,7 +240,7 @@ class PlaceMotion:
 
 
 class LinkMotions:
-    """Where all links are and how they move; what is not asked for is never computed."""
+    """Poses and motions of all links; what is not asked for is never computed."""
 
     def __init__(self, tree: Tree, q: Flat, v: Flat) -> None:
         self.tree, self.q = tree, q

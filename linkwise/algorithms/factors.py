@@ -170,7 +170,7 @@ class Orthogonal:
                 self.R[j][k], self.Q[k] = self._without(j, self.Q[k])
 
     def _without(self, j: int, b: Flat) -> tuple[Scalar, list[Scalar]]:
-        """How much of column j is in b, and the rest of b."""
+        """The share of column j in b, and the rest of b."""
         share = dot(self.Q[j], b) * self.weights[j]
         return share, [x - share * y for x, y in zip(b, self.Q[j], strict=True)]
 

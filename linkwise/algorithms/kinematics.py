@@ -1,4 +1,4 @@
-"""Where the links are and how they move: poses, velocities, accelerations. O(n) each.
+"""Poses, velocities and accelerations of the links. O(n) each.
 
 There are three ways to write the motion of a place as six numbers:
 
@@ -25,7 +25,7 @@ from linkwise.mechanism.tree import Link, Tree
 from linkwise.spatial.matrices import Mat3
 from linkwise.spatial.moving import RigidMotion
 from linkwise.spatial.scalar import Flat, Matrix, Scalar
-from linkwise.spatial.transforms import Factor, Transform
+from linkwise.spatial.transforms import Transform, TransformFactor
 from linkwise.spatial.vectors import Force, Motion, Vec, weighted_sum
 
 if TYPE_CHECKING:
@@ -43,7 +43,7 @@ class Placed:
         """The frame at l in this one, its axes parallel."""
         return Placed(self.R, self.p + self.R @ l)
 
-    def turned(self, factor: Factor) -> Placed:
+    def turned(self, factor: TransformFactor) -> Placed:
         """The frame with the child side's axes."""
         return Placed(Mat3([list(factor.rotate_back(Vec.of(row))) for row in self.R.m]), self.p)
 

@@ -144,7 +144,7 @@ class AxisTree(LinkByLink):
                 self.bodies[parent].append(link)
 
 
-class _Outboard(Value):
+class _OutboardPart(Value):
     """Outboard part of an axis: P, P̂ by the three of its columns that are not zero, and z."""
 
     __slots__ = ("P", "P_hat", "z")
@@ -155,13 +155,13 @@ class _Outboard(Value):
         self.z = z
 
     @classmethod
-    def of_body(cls, body: HeldLink) -> _Outboard:
+    def of_body(cls, body: HeldLink) -> _OutboardPart:
         x, y, z = (Force(body.A.column(i), Vec.unit(i).cross(body.c)) for i in range(3))
         return cls(body.M.articulated(), (x, y, z), body.b)
 
-    def __add__(self, other: _Outboard) -> _Outboard:
+    def __add__(self, other: _OutboardPart) -> _OutboardPart:
         x, y, z = (a + b for a, b in zip(self.P_hat, other.P_hat, strict=True))
-        return _Outboard(self.P + other.P, (x, y, z), self.z + other.z)
+        return _OutboardPart(self.P + other.P, (x, y, z), self.z + other.z)
 
     def P_hat_times(self, y: Motion) -> Force:
         """P̂y."""
@@ -171,7 +171,7 @@ class _Outboard(Value):
 
 
 @dataclass(frozen=True, slots=True)
-class _Articulated:
+class _ArticulatedAxis:
     """One axis of the inward sweep: D⁻¹, G, -2Ĝ, ε; P outboard of it; Y_A; of Y_B the part 2P̂Ψ', while P̂ is at hand."""
 
     d_inverse: Scalar
@@ -213,10 +213,10 @@ def linearize(
 
     links = outward(tree, move, None, keeps=True)
 
-    def articulate(axis: SingleAxis, outboard: _Outboard | None) -> tuple[_Outboard, _Articulated]:
+    def articulate(axis: SingleAxis, outboard: _OutboardPart | None) -> tuple[_OutboardPart, _ArticulatedAxis]:
         """P, D, G (4.16), and z, ε of forward dynamics."""
         for body in axes.bodies[axis.index]:
-            own = _Outboard.of_body(links[body][1])
+            own = _OutboardPart.of_body(links[body][1])
             outboard = own if outboard is None else own + outboard
         assert outboard is not None  # the outermost axis of a joint moves a body
         here = links[axis.link][0]
@@ -231,10 +231,10 @@ def linearize(
         psi_dot = here.psi_dot[axis.number]
         Y_A, turned = P_theta + outboard.P_hat_times(eta + eta), outboard.P_hat_times(psi_dot + psi_dot)
         x, y, w = (column - G * h for column, h in zip(P_hat, H_P_hat, strict=True))  # τ̄P̂
-        kept = _Articulated(d_inverse, G, H_P_hat * -(d_inverse + d_inverse), eps, P, Y_A, turned)
-        return _Outboard(P.without(u, G, None), (x, y, w), z + G * eps), kept
+        kept = _ArticulatedAxis(d_inverse, G, H_P_hat * -(d_inverse + d_inverse), eps, P, Y_A, turned)
+        return _OutboardPart(P.without(u, G, None), (x, y, w), z + G * eps), kept
 
-    inner: Field[_Articulated] = axes.inward(articulate, None)
+    inner: Field[_ArticulatedAxis] = axes.inward(articulate, None)
     vdot: list[Scalar] = [0.0] * tree.nv
 
     def accelerate(axis: SingleAxis, parent: Motion | None) -> Motion:
@@ -265,7 +265,7 @@ def linearize(
         Y_B = here.P @ at.psi_ddot + here.turned + at.eta.cross_force(f)
         return f, _Varied(at, f, Y_B)
 
-    rows = _Rows(axes, inner, axes.inward(gather, Force.zero()), tree.nv)
+    rows = _InverseRows(axes, inner, axes.inward(gather, Force.zero()), tree.nv)
 
     def admit(axis: SingleAxis, parent: Matrix | None) -> Matrix:
         """Υ, L, U and E (4.26); then the axis' rows."""
@@ -290,10 +290,10 @@ TOGETHER = 12
 """Rows that are filled at once: what they meet at an axis is read once for all of them."""
 
 
-class _Rows:
+class _InverseRows:
     """𝓜⁻¹, -A_C and -B_C, filled row by row."""
 
-    def __init__(self, axes: AxisTree, inner: Field[_Articulated], varied: Field[_Varied], nv: int) -> None:
+    def __init__(self, axes: AxisTree, inner: Field[_ArticulatedAxis], varied: Field[_Varied], nv: int) -> None:
         self.axes, self.inner, self.varied = axes, inner, varied
         self.admittances: dict[int, _Admittance] = {}
         self.waiting: list[tuple[SingleAxis, Motion]] = []

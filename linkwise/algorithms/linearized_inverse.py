@@ -39,7 +39,7 @@ from linkwise.spatial.inertia import ArticulatedInertia, RigidInertia
 from linkwise.spatial.matrices import Mat3, Sym3, zeros
 from linkwise.spatial.moving import RigidMotion
 from linkwise.spatial.scalar import Flat, Matrix, Scalar, Value, is_one, is_zero
-from linkwise.spatial.transforms import Factor, Shift
+from linkwise.spatial.transforms import Shift, TransformFactor
 from linkwise.spatial.vectors import Force, Motion, Vec
 
 
@@ -86,7 +86,7 @@ class Subtree(Value):
         """2R̂* y: a pure couple."""
         return self.A.transpose_times(y.ang) + self.c.cross(y.lin)
 
-    def turned(self, factor: Factor) -> Subtree:
+    def turned(self, factor: TransformFactor) -> Subtree:
         """In the parent side's axes."""
         block = ArticulatedInertia(Sym3.zero(), self.A, Sym3.zero())  # its mixed block turns as any matrix does
         A = factor.articulated_in(block).B
@@ -128,7 +128,7 @@ class _Column(Value):
         self.X_B = X_B
         self.X_hat = X_hat
 
-    def turned(self, factor: Factor) -> _Column:
+    def turned(self, factor: TransformFactor) -> _Column:
         X, X_A, X_B = (factor.force_in(f) for f in (self.X, self.X_A, self.X_B))
         return _Column(X, X_A, X_B, factor.rotate(self.X_hat))
 
@@ -264,13 +264,13 @@ def in_link_frames(tree: Tree, q: Flat, v: Flat, vdot: Flat | None, f_ext: Force
 def about_a_fixed_point(tree: Tree, q: Flat, v: Flat, vdot: Flat | None, f_ext: Forces) -> Way:
     """Everything about one inertial point: composite bodies are sums, and columns stay as they are (Jain 1993)."""
 
-    def move(link: Link, parent: _Referred | None) -> _Referred:
+    def move(link: Link, parent: _LinkAboutPoint | None) -> _LinkAboutPoint:
         moving = velocities(link, None if parent is None else parent.moving, q, v)
         before = base_acceleration(tree, link, q) if parent is None else parent.alpha
         alpha, axes = axis_variations(link, moving, before, v, vdot)
         body = held_link(link, moving, f_ext)
         own = Subtree(body.M, body.A + body.A, body.c + body.c, body.M @ alpha + body.b)
-        return _Referred(moving, alpha, JointVariation(axes, Vec.zero(), Vec.zero()), own)
+        return _LinkAboutPoint(moving, alpha, JointVariation(axes, Vec.zero(), Vec.zero()), own)
 
     links = outward(tree, move, None)
 
@@ -281,7 +281,7 @@ def about_a_fixed_point(tree: Tree, q: Flat, v: Flat, vdot: Flat | None, f_ext: 
     return Field([link.joint for link in links.values]), gather, lambda link, column, parent: column, 4
 
 
-class _Referred(NamedTuple):
+class _LinkAboutPoint(NamedTuple):
     """One link about the point."""
 
     moving: Velocities

@@ -137,7 +137,7 @@ def _commute(S: Sequence[Motion], dS: Sequence[Sequence[Motion]]) -> bool:
 
 
 def tangent_direction(link: Link, q: Flat, i: int) -> tuple[Scalar, ...]:
-    """How the joint's coordinates change along its i-th axis."""
+    """Change of the joint's coordinates along its i-th axis."""
     unit = [1.0 if i == j else 0.0 for j in range(link.joint.nv)]
     return link.joint.rate(link.coordinates(q), unit)
 

@@ -69,7 +69,7 @@ def composites(tree: Tree, q: Flat) -> Field[RigidInertia]:
 
 
 def width(freedoms: int) -> int:
-    """How many numbers :func:`of_links` gives for a link whose joint has so many freedoms."""
+    """Count of the numbers that :func:`of_links` gives for a link whose joint has so many freedoms."""
     return 12 + 13 * freedoms
 
 

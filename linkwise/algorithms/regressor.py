@@ -73,6 +73,6 @@ def inertial_parameters(tree: Tree) -> list[Scalar]:
 
 
 def _of_root(motion: Any) -> RigidMotion:
-    """How a link's frame moves, whether or not the link deforms."""
+    """Motion of a link's frame, whether or not the link deforms."""
     root: RigidMotion = motion.root if isinstance(motion, FlexibleMoving) else motion
     return root

@@ -185,7 +185,7 @@ SEGMENT, CUT, ENDS = 21 + 6 + 36 + 21 + 6, 36 + 36 + 6, 12
 
 @dataclass(frozen=True, slots=True)
 class Segment:
-    """How a piece of a chain answers."""
+    """The answer of a piece of a chain to motions of its base and forces at its tip."""
 
     P: Matrix
     z: Flat
@@ -256,7 +256,7 @@ def ends_of_both(inner: Segment, cut: Cut, alpha: Flat, F: Flat) -> tuple[tuple[
 
 
 def turned_together(inner: Turned, outer: Turned) -> Turned:
-    """How both together turn: R = R₁R₂, ω = R₂*ω₁ + ω₂."""
+    """The turn of both together: R = R₁R₂, ω = R₂*ω₁ + ω₂."""
     R = Mat3([list(outer.R.transpose_times(Vec.of(row))) for row in inner.R.m])
     return Turned(R, outer.R.transpose_times(inner.omega) + outer.omega)
 

@@ -1,4 +1,4 @@
-"""How accelerations follow from forces: v̇ = 𝓜⁻¹(τ - Hφb).
+"""Accelerations from forces: v̇ = 𝓜⁻¹(τ - Hφb).
 
 The one place that decides it. Algorithms ask :func:`solver` and do not branch:
 

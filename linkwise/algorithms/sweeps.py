@@ -121,7 +121,7 @@ MatrixPlace = tuple[int, float]
 
 
 def freedom(link: Link, i: int) -> MatrixPlace:
-    """Where the i-th axis of a link's joint belongs."""
+    """The place of the i-th axis of a link's joint."""
     return link.v_start + i, link.multiplier
 
 

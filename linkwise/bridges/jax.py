@@ -23,8 +23,8 @@ from linkwise import targets
 from linkwise.array_types import Array
 from linkwise.bridges.plain_calls import as_tuple, batch_shape, names_of
 from linkwise.errors import LinkwiseError, require_extra
-from linkwise.functions.derivatives import componentwise
 from linkwise.functions.function import CompiledFunction, checked_function
+from linkwise.functions.function_derivatives import componentwise
 from linkwise.targets.llvm.foreign_calls import ATTRIBUTE, MAJOR, MOST_ARRAYS, foreign_calls, launch_entry, number_of
 from linkwise.targets.llvm.foreign_calls import available as foreign_calls_available
 from linkwise.trace.block import Block

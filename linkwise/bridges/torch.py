@@ -19,8 +19,8 @@ from typing import TYPE_CHECKING, Any
 
 from linkwise.bridges.plain_calls import as_tuple, batch_shape, names_of
 from linkwise.errors import InputError, require_extra
-from linkwise.functions.derivatives import componentwise
 from linkwise.functions.function import CompiledFunction, checked_function
+from linkwise.functions.function_derivatives import componentwise
 
 if TYPE_CHECKING:
     from torch import Tensor

@@ -38,17 +38,17 @@ from linkwise.spatial.vectors import Vec
 
 
 @dataclass(frozen=True)
-class Frame:
+class FrameRates:
     """W, Ẇ and Ẅ of a frame; W* and the others are what forces are made with."""
 
     W: Matrix
     W_dot: Matrix
     W_ddot: Matrix
 
-    def then(self, E: Matrix, E_dot: Matrix, E_ddot: Matrix) -> Frame:
+    def then(self, E: Matrix, E_dot: Matrix, E_ddot: Matrix) -> FrameRates:
         """The frame at E in this one."""
         W, W_dot, W_ddot = self.W, self.W_dot, self.W_ddot
-        return Frame(
+        return FrameRates(
             product(W, E),
             _sum(product(W_dot, E), product(W, E_dot)),
             _sum(product(W_ddot, E), _times(2.0, product(W_dot, E_dot)), product(W, E_ddot)),
@@ -85,7 +85,7 @@ def inverse_dynamics(tree: Tree, q: Flat, v: Flat, vdot: Flat) -> list[Scalar]:
     no_mimics(tree, "book")
     serial(tree, "book")
     small_deflections(tree, "book", [Revolute, Prismatic])
-    at = Frame(identity(4), zeros(4, 4), _corner(Mat3.zero(), -tree.gravity))
+    at = FrameRates(identity(4), zeros(4, 4), _corner(Mat3.zero(), -tree.gravity))
     ends = [End.of(None if link.seat is None else link.seat.shape, _delta(tree.links, link.parent, q, v, vdot))
             for link in tree.links]  # fmt: skip
     links = []

@@ -23,18 +23,18 @@ from linkwise.spatial.vectors import Force, Motion, weighted_sum
 
 
 @dataclass(frozen=True)
-class _Body:
+class _ArticulatedTerms:
     """I* and β* of a link with all that hangs on it."""
 
     I: ArticulatedInertia
     beta: Force
 
-    def __add__(self, other: _Body) -> _Body:
-        return _Body(self.I + other.I, self.beta + other.beta)
+    def __add__(self, other: _ArticulatedTerms) -> _ArticulatedTerms:
+        return _ArticulatedTerms(self.I + other.I, self.beta + other.beta)
 
 
 @dataclass(frozen=True, slots=True)
-class _Joint:
+class _JointTerms:
     """Φ, I*Φ and the factors of M̂; and the joint force that is left for acceleration, τ - Φ*(I*ζ - β*)."""
 
     Phi: tuple[Motion, ...]
@@ -48,7 +48,7 @@ def forward_dynamics(tree: Tree, q: Flat, v: Flat, tau: Flat) -> list[Scalar]:
     no_mimics(tree, "Brandl, Johanni and Otter")
     terms = velocity_terms(tree, q, v)  # their first sweep: ω, ζ (our a) and β (our -b)
 
-    def condense(link: Link, outboard: _Body) -> tuple[_Body, _Joint]:
+    def condense(link: Link, outboard: _ArticulatedTerms) -> tuple[_ArticulatedTerms, _JointTerms]:
         I = link.inertia.articulated() + outboard.I
         beta, zeta = outboard.beta - terms[link].b, terms[link].a
         Phi = link.S(q)
@@ -63,10 +63,12 @@ def forward_dynamics(tree: Tree, q: Flat, v: Flat, tau: Flat) -> list[Scalar]:
         I_left = I
         for (s, rotor), f, g in zip(_axes(link, Phi), IPhi, _solved(factor, IPhi), strict=True):
             I_left = I_left.without(f, g, coordinate_axis(s) if len(Phi) == 1 and is_zero(rotor) else None)
-        handed = _Body(C.congruence(I_left), -(C @ (bias + weighted_sum(IPhi, factor.solve(k), Force.zero()))))
-        return handed, _Joint(Phi, IPhi, factor, k)
+        handed = _ArticulatedTerms(
+            C.congruence(I_left), -(C @ (bias + weighted_sum(IPhi, factor.solve(k), Force.zero())))
+        )
+        return handed, _JointTerms(Phi, IPhi, factor, k)
 
-    joints = inward(tree, condense, _Body(ArticulatedInertia.zero(), Force.zero()))
+    joints = inward(tree, condense, _ArticulatedTerms(ArticulatedInertia.zero(), Force.zero()))
 
     def accelerate(link: Link, parent: tuple[Motion, list[Scalar]]) -> tuple[Motion, list[Scalar]]:
         joint = joints[link]

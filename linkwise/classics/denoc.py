@@ -15,7 +15,7 @@ from linkwise.algorithms.kinematics import combination
 from linkwise.algorithms.sweeps import Field, inward, outward
 from linkwise.classics.newton_euler import with_rotors
 from linkwise.classics.requirements import fixed_axes, no_mimics
-from linkwise.classics.terms import Body, at_mass_centres, base_acceleration, in_root_axes, velocity_terms
+from linkwise.classics.terms import CentredBody, at_mass_centres, base_acceleration, in_root_axes, velocity_terms
 from linkwise.dataclass import dataclass
 from linkwise.mechanism.tree import Link, Tree
 from linkwise.spatial.inertia import ArticulatedInertia, RigidInertia
@@ -111,11 +111,11 @@ def gravity_forces(tree: Tree, q: Flat) -> list[Scalar]:
     no_mimics(tree, "DeNOC")
     bodies = in_root_axes(tree, q, [0.0] * tree.nv, "DeNOC")
 
-    def gather(link: Link, outboard: _At | None) -> tuple[_At, Force]:
+    def gather(link: Link, outboard: _ForceAbout | None) -> tuple[_ForceAbout, Force]:
         w = Force(Vec.zero(), tree.gravity * bodies[link].M.m)
         if outboard is not None:
             w = w + outboard.at(bodies[link].C)
-        return _At(w, bodies[link].C), w
+        return _ForceAbout(w, bodies[link].C), w
 
     w = inward(tree, gather, None)
     return tree.generalized(Field([[p.dot(w[link]) for p in bodies[link].p] for link in tree]))
@@ -150,15 +150,15 @@ def forward_dynamics_explicit(tree: Tree, q: Flat, v: Flat, tau: Flat) -> list[S
 
 
 @dataclass(frozen=True)
-class _At:
+class _ForceAbout:
     """A force about a point, to be summed about another."""
 
     f: Force
     C: Vec
-    more: tuple[_At, ...] = ()
+    more: tuple[_ForceAbout, ...] = ()
 
-    def __add__(self, other: _At) -> _At:
-        return _At(self.f, self.C, (*self.more, other))
+    def __add__(self, other: _ForceAbout) -> _ForceAbout:
+        return _ForceAbout(self.f, self.C, (*self.more, other))
 
     def at(self, C: Vec) -> Force:
         """B* of each, summed."""
@@ -179,7 +179,7 @@ class _Lag:
         return Force(self.N @ w, self.F @ w)
 
 
-def _composite(tree: Tree, bodies: Field[Body]) -> Field[RigidInertia]:
+def _composite(tree: Tree, bodies: Field[CentredBody]) -> Field[RigidInertia]:
     """M̃ about each mass centre (Saha 1999 eq. 23b)."""
 
     def gather(link: Link, outboard: RigidInertia) -> tuple[RigidInertia, RigidInertia]:
@@ -191,12 +191,12 @@ def _composite(tree: Tree, bodies: Field[Body]) -> Field[RigidInertia]:
     return inward(tree, gather, RigidInertia.zero())
 
 
-def _mass_rate(body: Body) -> Mat3:
+def _mass_rate(body: CentredBody) -> Mat3:
     """The one block of Ṁ that is not zero: ω~I."""
     return Mat3.cross(body.t.ang).times(body.M.J)
 
 
-def _lags(tree: Tree, bodies: Field[Body], composite: Field[RigidInertia]) -> Field[_Lag]:
+def _lags(tree: Tree, bodies: Field[CentredBody], composite: Field[RigidInertia]) -> Field[_Lag]:
     """ΣB*H̃(child, body) with H̃(i, j) = M̃_i Ḃ_ij + ΣB*H̃ (Saha 1999 eq. 28)."""
     own = [_Lag(Mat3.zero(), Mat3.zero()) for _ in tree.links]
     for link in reversed(tree.links):
@@ -234,7 +234,7 @@ def inverse_dynamics(tree: Tree, q: Flat, v: Flat, vdot: Flat) -> list[Scalar]:
 
 
 @dataclass(frozen=True, slots=True)
-class _Axis:
+class _EliminatedAxis:
     """One joint of one freedom: p, ψ = M̂p/m̂ and m̂ (Saha 1999 eq. 47, 48)."""
 
     p: Motion
@@ -270,17 +270,17 @@ def forward_dynamics(tree: Tree, q: Flat, v: Flat, tau: Flat) -> list[Scalar]:
     return centred.generalized(Field([x for _, x in outward(centred, substitute, (Motion.zero(), [])).values]))
 
 
-def _articulated(centred: Tree, q: Flat) -> Field[list[_Axis]]:
+def _articulated(centred: Tree, q: Flat) -> Field[list[_EliminatedAxis]]:
     """M̂_i = M_i + ΣB* M̂_kk B, M̂_kk = M̂_k - ψ̂_kψ_k* (Saha 1999 eq. 50): the articulated bodies, joint by joint."""
 
-    def step(link: Link, outboard: ArticulatedInertia) -> tuple[ArticulatedInertia, list[_Axis]]:
+    def step(link: Link, outboard: ArticulatedInertia) -> tuple[ArticulatedInertia, list[_EliminatedAxis]]:
         M_hat = link.inertia.articulated() + outboard
-        axes: list[_Axis] = []
+        axes: list[_EliminatedAxis] = []
         for p, rotor in zip(reversed(link.S(q)), reversed(link.armature), strict=True):
             psi_hat = M_hat @ p
             m_inverse = 1.0 / (p.dot(psi_hat) + rotor)
             psi = psi_hat * m_inverse
-            axes.insert(0, _Axis(p, psi, m_inverse))
+            axes.insert(0, _EliminatedAxis(p, psi, m_inverse))
             M_hat = M_hat.without(psi_hat, psi, None)
         return link.phi(q).congruence(M_hat), axes
 

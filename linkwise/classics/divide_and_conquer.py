@@ -44,7 +44,7 @@ Values = dict[Handle, list[Scalar]]
 
 
 @dataclass(frozen=True)
-class Joint:
+class PieceJoint:
     """S (6 × d), ṡq̇, the joint force and the rotors."""
 
     S: Matrix
@@ -160,7 +160,7 @@ def assembled(tree: Tree, q: Flat, v: Flat, tau: Flat, constraints: Sequence[Con
     terms = spatial_terms(tree, q, v)
     closed = loops(tree, q, v, terms, constraints)
     joints = [
-        Joint(
+        PieceJoint(
             transposed([list(s) for s in link.S(q)], 6) if link.S(q) else [[] for _ in range(6)],
             list(terms[link].c),
             link.rates(tau),

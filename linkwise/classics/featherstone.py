@@ -33,17 +33,17 @@ class Absolute:
 
 
 @dataclass(frozen=True)
-class _Articulated:
+class _ArticulatedBody:
     """I^A and p^A, or what a joint lets through of them."""
 
     I: ArticulatedInertia
     p: Force
 
-    def __add__(self, other: _Articulated) -> _Articulated:
-        return _Articulated(self.I + other.I, self.p + other.p)
+    def __add__(self, other: _ArticulatedBody) -> _ArticulatedBody:
+        return _ArticulatedBody(self.I + other.I, self.p + other.p)
 
 
-_NOTHING = _Articulated(ArticulatedInertia.zero(), Force.zero())
+_NOTHING = _ArticulatedBody(ArticulatedInertia.zero(), Force.zero())
 
 
 def forward_dynamics_link_coordinates(tree: Tree, q: Flat, v: Flat, tau: Flat) -> list[Scalar]:
@@ -51,11 +51,11 @@ def forward_dynamics_link_coordinates(tree: Tree, q: Flat, v: Flat, tau: Flat) -
     no_mimics(tree, "Featherstone")
     terms = spatial_terms(tree, q, v)
 
-    def step(link: Link, outboard: _Articulated) -> tuple[_Articulated, _Handle]:
-        own = _Articulated(link.inertia.articulated() + outboard.I, terms[link].p + outboard.p)
+    def step(link: Link, outboard: _ArticulatedBody) -> tuple[_ArticulatedBody, _ArticulatedHandle]:
+        own = _ArticulatedBody(link.inertia.articulated() + outboard.I, terms[link].p + outboard.p)
         handle = _handle(own, link, link.S(q), terms[link].c, tau)
         phi = link.phi(q)
-        return _Articulated(phi.congruence(handle.through.I), phi @ handle.through.p), handle
+        return _ArticulatedBody(phi.congruence(handle.through.I), phi @ handle.through.p), handle
 
     handles = inward(tree, step, _NOTHING)
 
@@ -70,9 +70,9 @@ def forward_dynamics_absolute(tree: Tree, q: Flat, v: Flat, tau: Flat) -> list[S
     no_mimics(tree, "Featherstone")
     bodies = absolute(tree, q, v)
 
-    def step(link: Link, outboard: _Articulated) -> tuple[_Articulated, _Handle]:
+    def step(link: Link, outboard: _ArticulatedBody) -> tuple[_ArticulatedBody, _ArticulatedHandle]:
         body = bodies[link]
-        own = _Articulated(body.I.articulated() + outboard.I, body.p + outboard.p)
+        own = _ArticulatedBody(body.I.articulated() + outboard.I, body.p + outboard.p)
         handle = _handle(own, link, body.h, body.c, tau)
         return handle.through, handle
 
@@ -85,12 +85,12 @@ def forward_dynamics_absolute(tree: Tree, q: Flat, v: Flat, tau: Flat) -> list[S
 
 
 @dataclass(frozen=True, slots=True)
-class _Handle:
+class _ArticulatedHandle:
     """A link as the handle of its articulated body: the joint eliminated, and (h*I^Ah)⁻¹(τ - h*p^α)."""
 
     joint: Eliminated
     nu: list[Scalar]
-    through: _Articulated
+    through: _ArticulatedBody
 
     def accelerate(self, a_parent: Motion, c: Motion) -> tuple[Motion, list[Scalar]]:
         """q̈ (eq. 14) and a (eq. 4)."""
@@ -98,13 +98,13 @@ class _Handle:
         return a_parent + c + self.joint.H_star(qddot), qddot
 
 
-def _handle(own: _Articulated, link: Link, h: tuple[Motion, ...], c: Motion, tau: Flat) -> _Handle:
+def _handle(own: _ArticulatedBody, link: Link, h: tuple[Motion, ...], c: Motion, tau: Flat) -> _ArticulatedHandle:
     """One term of the sums in eq. 12, and p^α of eq. 13."""
     joint = eliminate(own.I, h, link.armature)
     p_alpha = own.p + own.I @ c
     u = minus(link.rates(tau), joint.H(p_alpha))
-    through = _Articulated(joint.P_plus, p_alpha + joint.apply_G(u))
-    return _Handle(joint, joint.apply_D_inverse(u), through)
+    through = _ArticulatedBody(joint.P_plus, p_alpha + joint.apply_G(u))
+    return _ArticulatedHandle(joint, joint.apply_D_inverse(u), through)
 
 
 def absolute(tree: Tree, q: Flat, v: Flat) -> Field[Absolute]:

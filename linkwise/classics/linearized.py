@@ -220,7 +220,7 @@ Columns = tuple[Force, Force, Force]
 
 
 @dataclass(frozen=True, slots=True)
-class Articulated:
+class ArticulatedRates:
     """D⁻¹, G, Ĝ, Y_A and Y_B of one link."""
 
     d_inverse: Scalar
@@ -230,7 +230,7 @@ class Articulated:
     Y_B: Force
 
 
-def articulated(links: Sequence[Referred]) -> list[Articulated]:
+def articulated(links: Sequence[Referred]) -> list[ArticulatedRates]:
     """The recursion that algorithms 5 and 6 of Jain 1993 share (4.16): articulated inertias P and their kin P̂.
 
     Every link's, base first.
@@ -253,7 +253,7 @@ def articulated(links: Sequence[Referred]) -> list[Articulated]:
         G_hat = Force(Vec(*(k.H.dot(column) for column in P_hat)) * d_inverse, Vec.zero())
         Y_A = (_P_hat_times(P_hat, k.H) + P @ k.H_dot) * 2.0
         Y_B = _P_hat_times(P_hat, k.H_dot) * 2.0 + P @ k.H_ddot + tilde_H_f(k, f[i])
-        found.append(Articulated(d_inverse, G, G_hat, Y_A, Y_B))
+        found.append(ArticulatedRates(d_inverse, G, G_hat, Y_A, Y_B))
         P = P.without(u, G, None)  # τ̄P
         x, y, z = (column - G * k.H.dot(column) for column in P_hat)  # τ̄P̂
         P_hat = (x, y, z)

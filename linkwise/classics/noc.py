@@ -12,7 +12,7 @@ from __future__ import annotations
 from linkwise.algorithms.sweeps import Field, each, outward
 from linkwise.classics.dense import solve_cholesky
 from linkwise.classics.requirements import fixed_axes, no_mimics
-from linkwise.classics.terms import Body, in_root_axes
+from linkwise.classics.terms import CentredBody, in_root_axes
 from linkwise.mechanism.tree import Link, Tree
 from linkwise.spatial.matrices import zeros
 from linkwise.spatial.scalar import Flat, Matrix, Scalar
@@ -21,7 +21,7 @@ from linkwise.spatial.vectors import Force, Motion, Vec
 Columns = list[dict[int, Motion]]  # for each freedom, the twist of every body it moves
 
 
-def orthogonal_complement(tree: Tree, bodies: Field[Body]) -> Columns:
+def orthogonal_complement(tree: Tree, bodies: Field[CentredBody]) -> Columns:
     """N by columns: block (i, j) is B(i, k) p_j for the freedom j of the joint k inboard of body i."""
     N: Columns = [{} for _ in range(tree.nv)]
     for link in tree:
@@ -60,7 +60,7 @@ def forward_dynamics(tree: Tree, q: Flat, v: Flat, tau: Flat) -> list[Scalar]:
     return solve_cholesky(_inertia_matrix(tree, N, bodies), rest)
 
 
-def _inertia_matrix(tree: Tree, N: Columns, bodies: Field[Body]) -> Matrix:
+def _inertia_matrix(tree: Tree, N: Columns, bodies: Field[CentredBody]) -> Matrix:
     I = zeros(tree.nv, tree.nv)
     for j, column in enumerate(N):
         momenta = {i: bodies.values[i].M @ t for i, t in column.items()}
@@ -75,10 +75,10 @@ def _inertia_matrix(tree: Tree, N: Columns, bodies: Field[Body]) -> Matrix:
     return I
 
 
-def _convective(tree: Tree, v: Flat, bodies: Field[Body]) -> Field[Force]:
+def _convective(tree: Tree, v: Flat, bodies: Field[CentredBody]) -> Field[Force]:
     """Mṫ + Ṁt of every body when θ̈ = 0: ṫ = Ṅθ̇, the base accelerating upwards (Saha 1999 eq. 32)."""
 
-    def rate(link: Link, parent: tuple[Body, Motion] | None) -> tuple[Body, Motion]:
+    def rate(link: Link, parent: tuple[CentredBody, Motion] | None) -> tuple[CentredBody, Motion]:
         here = bodies[link]
         spin = here.t.ang
         if parent is None:

@@ -38,7 +38,7 @@ class _Pivot:
 
 
 @dataclass(frozen=True, slots=True)
-class _Eliminated:
+class _EliminatedBody:
     """Pivots of one body and its joint: factors of Î, Î⁻¹r, T, Î⁻¹T (by columns) and N⁻¹."""
 
     body: Factor
@@ -55,7 +55,7 @@ def forward_dynamics(tree: Tree, q: Flat, v: Flat, tau: Flat) -> list[Scalar]:
     terms = spatial_terms(tree, q, v)
     f_a = active_forces(tree, q, tau)
 
-    def eliminate(link: Link, outboard: _Pivot) -> tuple[_Pivot, _Eliminated]:
+    def eliminate(link: Link, outboard: _Pivot) -> tuple[_Pivot, _EliminatedBody]:
         body = factorize(as_rows(link.inertia.articulated() + outboard.I))
         r = f_a[link] - terms[link].p + outboard.r
         free = Motion.of(body.solve(list(r)))
@@ -71,7 +71,7 @@ def forward_dynamics(tree: Tree, q: Flat, v: Flat, tau: Flat) -> list[Scalar]:
         handed = _Pivot(
             link.phi(q).congruence(as_inertia(added)), -(link.phi(q) @ weighted_sum(T, known, Force.zero()))
         )
-        return handed, _Eliminated(body, free, T, IT, N_inverse)
+        return handed, _EliminatedBody(body, free, T, IT, N_inverse)
 
     pivots = inward(tree, eliminate, _Pivot(ArticulatedInertia.zero(), Force.zero()))
 

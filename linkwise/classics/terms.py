@@ -219,7 +219,7 @@ def at_mass_centres(tree: Tree, method: str) -> Tree:
 
 
 @dataclass(frozen=True, slots=True)
-class Body:
+class CentredBody:
     """A link at its mass centre C in the axes of the root: columns p of its joint, inertia I about C, twist t."""
 
     C: Vec
@@ -227,22 +227,22 @@ class Body:
     M: RigidInertia
     t: Motion
 
-    def twist_from(self, other: Body, t: Motion) -> Motion:
+    def twist_from(self, other: CentredBody, t: Motion) -> Motion:
         """B t: the twist of ``other`` carried to this body, B = [[1, 0], [c~, 1]], c from this C to the other's."""
         return Motion(t.ang, t.lin + (other.C - self.C).cross(t.ang))
 
 
-def in_root_axes(tree: Tree, q: Flat, v: Flat, method: str) -> Field[Body]:
-    """Every link of the tree as a :class:`Body`."""
+def in_root_axes(tree: Tree, q: Flat, v: Flat, method: str) -> Field[CentredBody]:
+    """Every link of the tree as a :class:`CentredBody`."""
     centred = at_mass_centres(tree, method)
     frames = outward(centred, lambda link, parent: link.phi(q).carry(parent), Placed(Mat3.identity(), Vec.zero()))
 
-    def step(link: Link, parent: Body | None) -> Body:
+    def step(link: Link, parent: CentredBody | None) -> CentredBody:
         R, C = frames[link].R, frames[link].p
         p = tuple(Motion(R @ s.ang, R @ s.lin) for s in link.S(q))
         t = Motion.zero() if parent is None else Motion(parent.t.ang, parent.t.lin + (parent.C - C).cross(parent.t.ang))
         for column, rate in zip(p, link.rates(v), strict=True):
             t = t + column * rate
-        return Body(C, p, Rotation(R).rigid_in(link.inertia), t)
+        return CentredBody(C, p, Rotation(R).rigid_in(link.inertia), t)
 
     return outward(centred, step, None)

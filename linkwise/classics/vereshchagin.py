@@ -44,7 +44,7 @@ class EndEffectorConstraint:
     u: Flat
 
 
-class Constrained(NamedTuple):
+class ConstrainedMotion(NamedTuple):
     """Accelerations, and the multipliers: the forces along the rows of A that hold the constraints."""
 
     vdot: list[Scalar]
@@ -58,7 +58,7 @@ def forward_dynamics(tree: Tree, q: Flat, v: Flat, tau: Flat) -> list[Scalar]:
 
 def constrained_forward_dynamics(
     tree: Tree, q: Flat, v: Flat, tau: Flat, constraints: Sequence[EndEffectorConstraint]
-) -> Constrained:
+) -> ConstrainedMotion:
     """v̇ and ν where some links are told how to accelerate; the rows of A must be independent."""
     no_mimics(tree, "Vereshchagin")
     P, joints = articulated_inertias(tree, q)
@@ -101,7 +101,7 @@ def constrained_forward_dynamics(
         return alpha_plus + joint.H_star(vdot) + terms[link].a, vdot
 
     result = outward(tree, accelerate, (Motion.zero(), []))
-    return Constrained(tree.generalized(Field([vdot for _, vdot in result.values])), multipliers)
+    return ConstrainedMotion(tree.generalized(Field([vdot for _, vdot in result.values])), multipliers)
 
 
 @dataclass(frozen=True)

@@ -26,7 +26,7 @@ BUILT_IN = (
 def load_model(options: Namespace) -> Model:
     """The model that the options name, on the ground that they add."""
     import linkwise as lw
-    from linkwise.mechanism.checks import checked_pose
+    from linkwise.mechanism.body_checks import checked_pose
 
     model, height = _loaded(options), getattr(options, "ground", None)
     if height is None:

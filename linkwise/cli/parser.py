@@ -251,7 +251,7 @@ def _counts(parser: argparse.ArgumentParser) -> None:
 
 @_command("functions", json=True)
 def _bench(parser: argparse.ArgumentParser) -> None:
-    """How fast a model's functions run on this machine.
+    """Time that a model's functions take on this machine.
 
     bench panda.urdf
     bench panda.urdf forward_dynamics linearize_forward --batch 65536 --threads 2

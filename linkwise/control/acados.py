@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 from linkwise.errors import InputError
-from linkwise.functions.derivatives import componentwise
 from linkwise.functions.function import CompiledFunction, checked_function
+from linkwise.functions.function_derivatives import componentwise
 from linkwise.spatial.scalar import Flat, NamedNumbers, Scalar
 from linkwise.targets import folder_for_code
 from linkwise.targets.c.lines import function_name, identifier

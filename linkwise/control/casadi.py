@@ -21,8 +21,8 @@ import numpy as np
 from linkwise.array_types import Array
 from linkwise.dataclass import dataclass
 from linkwise.errors import InputError
-from linkwise.functions.derivatives import componentwise
 from linkwise.functions.function import CompiledFunction, checked_function
+from linkwise.functions.function_derivatives import componentwise
 from linkwise.spatial.scalar import Flat, NamedNumbers, Scalar, is_zero
 from linkwise.targets import folder_for_code
 from linkwise.targets.c.lines import function_name, identifier
@@ -116,7 +116,7 @@ def _by_rows(values: Sequence[T], shape: Shape) -> list[T]:
 
 
 @dataclass(frozen=True)
-class _Result:
+class _CasadiOutput:
     """An output: its name, shape in CasADi, and all its entries in CasADi's order."""
 
     name: str
@@ -136,7 +136,7 @@ class _Exported:
     """
 
     def __init__(
-        self, name: str, used: Sequence[int], all_inputs: Arrays, text: Callable[..., Iterator[_Result]]
+        self, name: str, used: Sequence[int], all_inputs: Arrays, text: Callable[..., Iterator[_CasadiOutput]]
     ) -> None:
         self.name, self.used, self.all_inputs = name, tuple(used), tuple(all_inputs)
         self.shapes: list[tuple[str, tuple[int, int]]] = []
@@ -233,16 +233,16 @@ def _outputs(f: CompiledFunction) -> list[tuple[str, Shape]]:
 
 
 def _own(f: CompiledFunction, name: str) -> _Exported:
-    def text(*given: Flat) -> Iterator[_Result]:
+    def text(*given: Flat) -> Iterator[_CasadiOutput]:
         for array, (label, shape) in zip(_results(f, f.text(*given)), _outputs(f), strict=True):
-            yield _Result(label, _matrix_shape(shape), _by_columns(_flat(array), shape))
+            yield _CasadiOutput(label, _matrix_shape(shape), _by_columns(_flat(array), shape))
 
     return _Exported(name, range(len(f.inputs)), f.inputs, text)
 
 
 def _blocks(
     f: CompiledFunction, given: Sequence[Flat], by: Sequence[tuple[str, Shape] | None], all_inputs: Arrays
-) -> Iterator[_Result]:
+) -> Iterator[_CasadiOutput]:
     """Jacobians of all outputs by all inputs, in CasADi's order; None where nothing depends on an input."""
     columns = {each[0]: _results(f, f.jacobian(each[0]).text(*given)) for each in by if each is not None}
     for i, (label, shape) in enumerate(_outputs(f)):
@@ -252,18 +252,18 @@ def _blocks(
             width = int(np.prod(other_shape))
             title = f"jac_{label}_{other}"
             if each is None:
-                yield _Result(title, (size, width), [0.0] * (size * width))
+                yield _CasadiOutput(title, (size, width), [0.0] * (size * width))
                 continue
             block = np.asarray(columns[each[0]][i], object).reshape(size, width)
             order = _by_columns(range(width), other_shape)
-            yield _Result(title, (size, width), [block[r, c] for c in order for r in rows])
+            yield _CasadiOutput(title, (size, width), [block[r, c] for c in order for r in rows])
 
 
 def _jacobian(f: CompiledFunction, name: str) -> _Exported:
     plain, count = componentwise(f), len(f.inputs)
     nominal = [(f"out_{label}", shape) for label, shape in _outputs(f)]
 
-    def text(*given: Flat) -> Iterator[_Result]:
+    def text(*given: Flat) -> Iterator[_CasadiOutput]:
         return _blocks(plain, given, list(f.inputs), f.inputs)
 
     return _Exported(f"jac_{name}", range(count), [*f.inputs, *nominal], text)
@@ -283,9 +283,9 @@ def _adjoint(f: CompiledFunction, name: str) -> _Exported:
     back = plain.vjp()
     all_inputs, used = _seeded(f)
 
-    def text(*given: Flat) -> Iterator[_Result]:
+    def text(*given: Flat) -> Iterator[_CasadiOutput]:
         for array, (label, shape) in zip(_results(back, back.text(*given)), f.inputs, strict=True):
-            yield _Result(f"adj_{label}", _matrix_shape(shape), _by_columns(_flat(array), shape))
+            yield _CasadiOutput(f"adj_{label}", _matrix_shape(shape), _by_columns(_flat(array), shape))
 
     return _Exported(f"adj1_{name}", used, all_inputs, text)
 
@@ -298,7 +298,7 @@ def _second(f: CompiledFunction, name: str) -> _Exported:
         by[place] = each
     nominal = [(f"out_adj_{label}", shape) for label, shape in f.inputs]
 
-    def text(*given: Flat) -> Iterator[_Result]:
+    def text(*given: Flat) -> Iterator[_CasadiOutput]:
         return _blocks(back, given, by, all_inputs)
 
     return _Exported(f"jac_adj1_{name}", used, [*all_inputs, *nominal], text)

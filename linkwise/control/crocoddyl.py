@@ -58,7 +58,7 @@ def crocoddyl_action(
             super().__init__(crocoddyl.StateVector(2 * model.nv), motors.shape[1])
 
         def calc(self, data: Any, x: Array, u: Array | None = None) -> None:
-            """Where the step leads, and its cost."""
+            """The state after the step, and its cost."""
             data.xnext, data.cost = made.values(x, u)
 
         def calcDiff(self, data: Any, x: Array, u: Array | None = None) -> None:  # its name there

@@ -24,13 +24,13 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from linkwise.array_types import Array
+from linkwise.checks import output_path
 from linkwise.control.rates import Outputs, input_names, state_names, state_rates
 from linkwise.dataclass import dataclass
 from linkwise.errors import InputError
-from linkwise.functions.derivatives import componentwise
+from linkwise.functions.function_derivatives import componentwise
 from linkwise.model.model import Model, checked_model
 from linkwise.model.state_space import checked_dt
-from linkwise.sim.checks import checked_target
 from linkwise.targets.c.lines import constants, function_name, identifier, literals
 from linkwise.targets.c.source import c_source
 from linkwise.trace.block import Block
@@ -90,11 +90,13 @@ def to_fmu(
         step: the longest step of co-simulation, s: classical Runge-Kutta.
         compiler: name of the C compiler; None for sources alone.
     """
-    target = checked_target(path)
+    target = output_path(path)
     if target.suffix != ".fmu":
         raise InputError("a Functional Mock-up Unit has another ending", got=repr(target.name), allowed=".fmu")
     checked_model(model)
-    unit = _Unit(model, _start(model, q0, v0), model.statics.actuation_matrix(actuated), outputs, checked_dt(step))
+    unit = _UnitContents(
+        model, _start(model, q0, v0), model.statics.actuation_matrix(actuated), outputs, checked_dt(step)
+    )
     with tempfile.TemporaryDirectory() as folder:
         home = Path(folder)
         for name, text in unit.files().items():
@@ -151,7 +153,7 @@ class _Variable:
     initial: str | None = None
 
 
-class _Unit:
+class _UnitContents:
     """The contents of a unit."""
 
     def __init__(

@@ -16,8 +16,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from linkwise.array_types import Array
+from linkwise.checks import check_count, checked_array
 from linkwise.control.riccati import Riccati, padded
-from linkwise.control.stages import Group, Steps, Text
+from linkwise.control.stages import FreedomGroup, Steps, Text
 from linkwise.dataclass import dataclass, field
 from linkwise.errors import InputError
 from linkwise.functions.function import CompiledFunction, compile
@@ -25,7 +26,6 @@ from linkwise.functions.many_steps import RolloutFunction
 from linkwise.memoized import cached_property
 from linkwise.model.model import checked_model
 from linkwise.model.state_space import checked_dt
-from linkwise.sim.checks import check_count
 from linkwise.spatial.scalar import Scalar
 
 if TYPE_CHECKING:
@@ -94,7 +94,7 @@ class Plan:
 
 
 Start = Plan | tuple[ArrayLike, ArrayLike, ArrayLike]
-"""Where a solution begins: an earlier one, or q (N + 1, nq), v (N + 1, nv) and u (N, m)."""
+"""The beginning of a solution: an earlier one, or q (N + 1, nq), v (N + 1, nv) and u (N, m)."""
 
 
 class Shooting:
@@ -230,7 +230,7 @@ class _Horizon:
         self.end_cost, self.end_excess = np.empty((1, 1)), np.empty((1, problem._end_limits))
         self.gaps, self._end_value = np.empty((N, n)), np.empty((n, padded(n + 1)))
         stage, groups = steps.by_groups
-        self.parts = [_Part(group, nv, N, steps.dt if steps.by_speeds else None) for group in groups]
+        self.parts = [_GroupRecursion(group, nv, N, steps.dt if steps.by_speeds else None) for group in groups]
         further = ([goals[:-1]] if problem.goal else []) + ([self.multipliers, self.weight] if problem._limits else [])
         filled = [array for part in self.parts for array in (part.F, part.lead, part.H_x, part.H_u)]
         given = [q[:-1], v[:-1], u, q[1:], v[1:], *further]
@@ -310,10 +310,10 @@ class _Horizon:
         self.q[1:], self.v[1:], self.u[:] = self.q_tried[lane], self.v_tried[lane], self.u_tried[lane]
 
 
-class _Part:
+class _GroupRecursion:
     """The matrices of a group, and its recursion."""
 
-    def __init__(self, group: Group, nv: int, N: int, dt: float | None) -> None:
+    def __init__(self, group: FreedomGroup, nv: int, N: int, dt: float | None) -> None:
         half, m = len(group.freedoms), len(group.controls)
         n = 2 * half
         self.group, self.n, self.dt = group, n, dt
@@ -384,7 +384,10 @@ class _Search:
     ) -> None:
         model, N, m = problem.model, problem.count, problem.steps.m
         self.problem = problem
-        first = _shaped("q0", q0, (model.nq,)), _shaped("v0", np.zeros(model.nv) if v0 is None else v0, (model.nv,))
+        first = (
+            checked_array("q0", q0, (model.nq,)),
+            checked_array("v0", np.zeros(model.nv) if v0 is None else v0, (model.nv,)),
+        )
         model.constraints.check(*first)
         q: ArrayLike
         v: ArrayLike
@@ -397,9 +400,9 @@ class _Search:
             if len(parts) != 3:
                 raise InputError("a start is not (q, v, u)", got=f"{len(parts)} arrays", allowed="a plan, or (q, v, u)")
             q, v, u = parts
-            q = _shaped("q of the start", q, (N + 1, model.nq))
-            v = _shaped("v of the start", v, (N + 1, model.nv))
-            u = _shaped("u of the start", u, (N, m))
+            q = checked_array("q of the start", q, (N + 1, model.nq))
+            v = checked_array("v of the start", v, (N + 1, model.nv))
+            u = checked_array("u of the start", u, (N, m))
         numbers = np.empty(0) if goal is None else np.asarray(goal, float)
         if numbers.shape[-1:] != (problem.goal,) or numbers.ndim > 2 or numbers.shape[:-1] not in ((), (N + 1,)):
             raise InputError(
@@ -456,7 +459,7 @@ class _Search:
 
     @property
     def _one_sided(self) -> Array:
-        """Which of the conditions at the end may be below zero."""
+        """For each condition at the end, whether it may be below zero."""
         return np.array(self.problem.steps.spent_at_end.one_sided, bool)
 
     def _excess(self) -> float:
@@ -537,15 +540,6 @@ def _with_limits(model: Model, motors: Array, below: Text | None) -> Text:
         return np.array(found, object)
 
     return limited
-
-
-def _shaped(what: str, values: ArrayLike, shape: tuple[int, ...]) -> Array:
-    array = np.asarray(values, float)
-    if array.shape != shape:
-        raise InputError(f"{what} has the wrong shape", got=str(array.shape), allowed=str(shape))
-    if not np.isfinite(array).all():
-        raise InputError(f"{what} is not finite", got=str(array.ravel()[:8].tolist()), allowed="finite numbers")
-    return array
 
 
 def shoot(

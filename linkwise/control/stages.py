@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from linkwise.array_types import Array
+from linkwise.checks import check_choice
 from linkwise.control.riccati import padded
 from linkwise.dataclass import dataclass
 from linkwise.errors import InputError
@@ -67,7 +68,7 @@ SecondOrder = tuple[Scalar, list[Scalar], Matrix, list[Scalar]]
 
 
 @dataclass(frozen=True)
-class Group:
+class FreedomGroup:
     """Freedoms and controls that have nothing to do with others, neither in a step nor in any cost.
 
     Branches of a tree on a fixed base are such groups, and each has a recursion of its own.
@@ -113,8 +114,7 @@ class Steps:
     goal: int
 
     def __post_init__(self) -> None:
-        if self.method not in ("euler", "rk4", "moreau"):
-            raise InputError("there is no such step", got=repr(self.method), allowed='"euler", "rk4" or "moreau"')
+        check_choice("step", self.method, ("euler", "rk4", "moreau"))
         if self.method == "moreau":
             self.model._check_contacts("contact_step")
         else:
@@ -258,9 +258,9 @@ class Steps:
         return Stage(F, lead, H_x, H_u, cost, excess)
 
     @cached_property
-    def by_groups(self) -> tuple[CompiledFunction, list[Group]]:
+    def by_groups(self) -> tuple[CompiledFunction, list[FreedomGroup]]:
         """A stage in groups, and these: F, lead, H_x and H_u of each, then cost and excess."""
-        found: list[Group] = []
+        found: list[FreedomGroup] = []
 
         def text(*flat: Flat) -> Mapping[str, Scalar | Flat | Array]:
             whole = self._whole(*flat)
@@ -281,7 +281,7 @@ class Steps:
         _ = function.program  # traced: the groups are known from here on
         return function, found
 
-    def _groups(self, whole: Stage) -> list[Group]:
+    def _groups(self, whole: Stage) -> list[FreedomGroup]:
         """Groups of a step, by what is zero in its structure and in that of the end's cost."""
         nv, n = self.model.nv, 2 * self.model.nv
         root = list(range(nv + self.m))
@@ -303,12 +303,13 @@ class Steps:
         for node in range(nv + self.m):
             members.setdefault(of(node), []).append(node)
         found = [
-            Group(tuple(i for i in each if i < nv), tuple(i - nv for i in each if i >= nv)) for each in members.values()
+            FreedomGroup(tuple(i for i in each if i < nv), tuple(i - nv for i in each if i >= nv))
+            for each in members.values()
         ]
         complete = [each for each in found if each.freedoms and each.controls]
         if len(complete) == len(found):
             return found
-        return [Group(tuple(range(nv)), tuple(range(self.m)))]  # what nothing moves goes with all others
+        return [FreedomGroup(tuple(range(nv)), tuple(range(self.m)))]  # what nothing moves goes with all others
 
     @cached_property
     def _end_pattern(self) -> Matrix:
@@ -420,7 +421,7 @@ class CostTerms:
 
     @property
     def limit_count(self) -> int:
-        """How many numbers are limited."""
+        """Count of the numbers that are limited."""
         return sum(function.program.outputs[0].size for function, _ in self.limits)
 
     def _excess(self, given: Sequence[Flat]) -> list[Scalar]:
@@ -428,7 +429,7 @@ class CostTerms:
 
     @property
     def one_sided(self) -> list[bool]:
-        """Which of the limited numbers may be below zero."""
+        """For each limited number, whether it may be below zero."""
         return [bound for function, bound in self.limits for _ in range(function.program.outputs[0].size)]
 
     def value(self, given: Sequence[Flat], multipliers: Flat, weight: Scalar) -> Scalar:

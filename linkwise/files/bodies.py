@@ -17,7 +17,7 @@ import numpy as np
 from linkwise.array_types import FloatArray
 from linkwise.dataclass import dataclass, replace
 from linkwise.errors import InputError, ModelFileError, ModelWarning
-from linkwise.files.description import JointWritten, LinkWritten
+from linkwise.files.file_description import JointWritten, LinkWritten
 from linkwise.files.topology import WORLD, Coordinate, LinkTree, locked_values, resolve
 from linkwise.mechanism.placement import axis_rotation, inverse_pose, pose
 

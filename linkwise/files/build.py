@@ -16,7 +16,13 @@ from numpy.typing import ArrayLike
 
 from linkwise.errors import LinkwiseError, ModelFileError, ModelWarning
 from linkwise.files.bodies import CarriedLink
-from linkwise.files.description import ClosureWritten, CouplingWritten, Description, JointWritten, PolynomialWritten
+from linkwise.files.file_description import (
+    ClosureWritten,
+    CouplingWritten,
+    Description,
+    JointWritten,
+    PolynomialWritten,
+)
 from linkwise.files.resources import SearchPath
 from linkwise.files.topology import WORLD
 from linkwise.joints import Joint, joint_types
@@ -159,7 +165,7 @@ def _at(error: LinkwiseError, file: str, line: int | None) -> ModelFileError:
 
 
 def _named_in(text: str, bodies: Sequence[CarriedLink], description: Description) -> tuple[str | None, int | None]:
-    """Where the first joint, link or closure stands whose quoted name is in a message."""
+    """File and line of the first joint, link or closure whose quoted name is in a message."""
     named: list[Any] = [*description.couplings, *description.polynomials]
     named += [*description.actuators, *description.sensors, *description.springs, *description.fields]
     named += [closure.joint for closure in description.closures]

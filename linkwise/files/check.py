@@ -22,7 +22,7 @@ from linkwise.files.load import load
 from linkwise.files.resources import mesh_file, read_bytes
 from linkwise.files.urdf import read_joint, read_link
 from linkwise.files.values import Attributes
-from linkwise.files.xml import Element, parse
+from linkwise.files.xml import XmlElement, parse
 from linkwise.mechanism.bodies_and_joints import Part
 from linkwise.model.model import Model
 
@@ -118,7 +118,7 @@ def _elements(path: str | os.PathLike[str], lines: dict[str, int]) -> Iterator[P
     if root.tag != "robot":
         return
     values = Attributes(os.fspath(path))
-    readers: dict[str, Callable[[Element], object]] = {
+    readers: dict[str, Callable[[XmlElement], object]] = {
         "link": lambda at: read_link(at, values, []),
         "joint": lambda at: read_joint(at, values),
     }
@@ -132,7 +132,7 @@ def _elements(path: str | os.PathLike[str], lines: dict[str, int]) -> Iterator[P
             yield from _axis(at)
 
 
-def _axis(joint: Element) -> Iterator[Problem]:
+def _axis(joint: XmlElement) -> Iterator[Problem]:
     for at in joint.all("axis"):
         try:
             length = float(np.linalg.norm([float(x) for x in at.attributes.get("xyz", "1 0 0").split()]))

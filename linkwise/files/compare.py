@@ -1,4 +1,4 @@
-"""Do two models describe the same mechanism?
+"""Comparison of two models: whether they describe the same mechanism.
 
 Names do not matter, and neither do the frames in which the numbers are written: axes, mass centres and inertias are
 compared in the world, with all joints at zero, closures by what they allow, then equipment, and the equations of motion

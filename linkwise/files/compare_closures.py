@@ -1,4 +1,4 @@
-"""Do the closures and couplings of two models hold the same? By what they allow, not by how they are written.
+"""Comparison of the closures and couplings of two models, by what they allow and not by how they are written.
 
 Two closures between the same bodies are the same where each holds at all relative poses (and relative motions) that the
 other allows: whichever side is called a, along whichever axis a hinge's frames have slid, in whatever order closures
@@ -32,13 +32,13 @@ class _Condition:
 
     instance: ClosureInstance | RelationInstance
     key: tuple[str | int, ...]
-    """Which bodies or joints it is about, in the numbers of the first model."""
+    """The bodies or joints that it is about, in the numbers of the first model."""
     between: str
     """The same in words."""
     start: Callable[[np.random.Generator], Array]
     """A random place to begin from."""
     size: int
-    """How many ways there are to move on from a place."""
+    """Number of ways to move on from a place."""
     moved: Callable[[Array, Array], Array]
     """A place, moved a little."""
     places: Callable[[Array, float], Array]
@@ -117,7 +117,7 @@ def _what(c: _Condition) -> str:
 
 
 def _difference(bodies: Correspondence, c: _Condition, d: _Condition, tolerance: float) -> str:
-    """In words, what it is that differs; the first that is found."""
+    """The first difference that is found, in words."""
     who = f"{_what(c)} {c.name!r}"
     if c.key != d.key:
         return f"{who} is {c.between} and {d.between}"
@@ -158,7 +158,7 @@ def _same(c: _Condition, d: _Condition, limit: float, seed: int) -> bool:
 
 
 def _rank(c: _Condition, place: Array, velocity: Array, t: float) -> int:
-    """How many ways of moving it forbids."""
+    """Number of ways to move that it forbids."""
     J = _slopes(lambda w, at: c.residual(place, at + w, t), velocity, c.size)
     return int(np.linalg.matrix_rank(J, tol=1e-6))
 

@@ -1,4 +1,4 @@
-"""Do two models have the same actuators, springs, fields, sensors and named configurations?
+"""Comparison of two models by their actuators, springs, fields, sensors and named configurations.
 
 Each is put into the terms of the first model: joints by the names that they have there, places in its body frames. Then
 what is said of it is a list of facts, and facts can be compared whatever they are about. An element without a namesake

@@ -1,4 +1,4 @@
-"""Which body and joint of one model is which of another, and where places of both are in one set of frames."""
+"""Pairs of bodies and joints of two models that are the same, and places of both in one set of frames."""
 
 from __future__ import annotations
 

@@ -14,11 +14,11 @@ from linkwise.dataclass import dataclass
 from linkwise.errors import InputError, ModelFileError, ModelWarning
 from linkwise.files.bodies import bodies_of, check_inertias
 from linkwise.files.build import build, check_massless
-from linkwise.files.description import Description
+from linkwise.files.file_description import Description
 from linkwise.files.resources import LARGEST_FILE, SearchPath, read_bytes
 from linkwise.files.topology import arrange
 from linkwise.files.urdf import read_urdf
-from linkwise.files.xml import Element, parse
+from linkwise.files.xml import XmlElement, parse
 from linkwise.mechanism.builder import Builder
 from linkwise.mechanism.placement import ANGLE_SNAP
 from linkwise.memoized import no_search_for_cycles
@@ -150,7 +150,7 @@ def is_native(content: bytes) -> bool:
     return content.removeprefix(b"\xef\xbb\xbf").lstrip().startswith(b"{")
 
 
-def _parsed(content: bytes, file: str) -> Element:
+def _parsed(content: bytes, file: str) -> XmlElement:
     suffix = Path(file).suffix.lower()
     if suffix in _NOT_TEXT:
         raise ModelFileError(
@@ -163,7 +163,7 @@ def _parsed(content: bytes, file: str) -> Element:
 
 
 def _describe(
-    root: Element, file: str, angle_snap: float, places: SearchPath
+    root: XmlElement, file: str, angle_snap: float, places: SearchPath
 ) -> tuple[Description, list[ModelWarning]]:
     """Description of a file, read by the reader of its format."""
     if not 0.0 <= angle_snap < math.pi / 4:
@@ -218,7 +218,7 @@ class _Reading:
         return model if self.name is None else model.renamed(name=self.name)
 
     @no_search_for_cycles()
-    def model(self, root: Element, file: str, places: SearchPath) -> tuple[Model, list[ModelWarning]]:
+    def model(self, root: XmlElement, file: str, places: SearchPath) -> tuple[Model, list[ModelWarning]]:
         """The model of a parsed file and its side file."""
         description, notes = _describe(root, file, self.angle_snap, places)
         if self.loops is not None:

@@ -39,7 +39,7 @@ from linkwise.array_types import FloatArray
 from linkwise.dataclass import dataclass, replace
 from linkwise.errors import ModelFileError, UnknownNameError
 from linkwise.files.bodies import unused
-from linkwise.files.description import (
+from linkwise.files.file_description import (
     ClosureWritten,
     CouplingWritten,
     Description,

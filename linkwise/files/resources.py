@@ -85,7 +85,7 @@ class SearchPath:
 
     @property
     def folders(self) -> tuple[Path, ...]:
-        """Where files may be opened, in the order in which they are looked for."""
+        """Folders in which files may be opened, in the order in which they are looked for."""
         own = () if self.home is None else (self.home,)
         return tuple(dict.fromkeys((*own, *self._packages(), *self.given, *_of_environment())))
 

@@ -1,4 +1,4 @@
-"""Is this a tree? The links and joints of a description, arranged from the root outwards.
+"""Links and joints of a description as a tree, from the root outwards, if they are one.
 
 Files with loops do not say where to open them. The rule here (:func:`span`): a link hangs on the first joint of the
 file that has it as its child, unless that joint would close a loop; what is left over hangs on whatever joint still
@@ -17,7 +17,7 @@ from typing import NoReturn, TypeVar
 
 from linkwise.dataclass import dataclass
 from linkwise.errors import InputError, ModelFileError, UnknownNameError
-from linkwise.files.description import Description, JointWritten, LinkWritten
+from linkwise.files.file_description import Description, JointWritten, LinkWritten
 from linkwise.mechanism.description import Mimic
 
 T = TypeVar("T", LinkWritten, JointWritten)
@@ -219,7 +219,7 @@ def span(links: Sequence[str], joints: Sequence[JointWritten], loops: Sequence[J
 
 
 class _Groups:
-    """Which links are connected (union and find)."""
+    """Groups of connected links (union and find)."""
 
     def __init__(self) -> None:
         self.leader: dict[str, str] = {}
@@ -242,7 +242,7 @@ class _Groups:
 
 @dataclass(frozen=True, slots=True)
 class Coordinate:
-    """Where a joint gets its coordinate from.
+    """Source of a joint's coordinate.
 
     Args:
         locked: the value it stands at, or None.
@@ -286,7 +286,7 @@ def locked_values(
 
 
 def resolve(joints: Sequence[JointWritten], locked: Mapping[str, float], file: str) -> dict[str, Coordinate]:
-    """Where every joint gets its coordinate from, chains of mimics multiplied out; `ModelFileError` where they cannot.
+    """The source of every joint's coordinate, chains of mimics multiplied out; `ModelFileError` where they cannot.
 
     A joint that follows a locked one is locked with it. A locked joint no longer follows.
     """

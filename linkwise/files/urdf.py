@@ -21,10 +21,10 @@ from dataclasses import replace
 import numpy as np
 
 from linkwise.errors import InputError, ModelFileError, ModelWarning, UnknownNameError
-from linkwise.files.description import Description, JointWritten, LinkWritten
+from linkwise.files.file_description import Description, JointWritten, LinkWritten
 from linkwise.files.resources import read_bytes
 from linkwise.files.values import RGBA, Attributes, bound, named_colours, shown, urdf_colour
-from linkwise.files.xml import Element, parse
+from linkwise.files.xml import XmlElement, parse
 from linkwise.joints import joint_types
 from linkwise.mechanism.bodies_and_joints import rows
 from linkwise.mechanism.description import Geometry, JointLimits, Mimic
@@ -34,7 +34,9 @@ _ZERO_GYRATION = 1e-16  # m²: exporters write 5e-20 where they mean 0, with any
 _MOMENTS = ("ixx", "iyy", "izz", "ixy", "ixz", "iyz")
 
 
-def read_urdf(root: Element, file: str, name: str, snap: float = ANGLE_SNAP) -> tuple[Description, list[ModelWarning]]:
+def read_urdf(
+    root: XmlElement, file: str, name: str, snap: float = ANGLE_SNAP
+) -> tuple[Description, list[ModelWarning]]:
     """The description in a ``<robot>`` element, and what to warn about.
 
     Args:
@@ -55,7 +57,7 @@ def read_urdf(root: Element, file: str, name: str, snap: float = ANGLE_SNAP) -> 
     return Description(name, file, root.line, links, joints), warnings
 
 
-def _refuse_xacro(root: Element, values: Attributes) -> None:
+def _refuse_xacro(root: XmlElement, values: Attributes) -> None:
     for element in root.walk():
         macro = element.tag.startswith("xacro:")
         if macro or any("${" in text or "$(" in text for text in element.attributes.values()):
@@ -68,7 +70,7 @@ def _refuse_xacro(root: Element, values: Attributes) -> None:
 
 
 def read_link(
-    element: Element, values: Attributes, warnings: list[ModelWarning], colours: dict[str, RGBA] | None = None
+    element: XmlElement, values: Attributes, warnings: list[ModelWarning], colours: dict[str, RGBA] | None = None
 ) -> LinkWritten:
     """One ``<link>``; what to warn about is appended. ``colours``: the file's materials by name."""
     name = values.text(element, "name", of="a link")
@@ -95,7 +97,7 @@ def read_link(
     return LinkWritten(name, element.line, mass, com, inertia, visuals, collisions)
 
 
-def read_joint(element: Element, values: Attributes) -> JointWritten:
+def read_joint(element: XmlElement, values: Attributes) -> JointWritten:
     """One ``<joint>``."""
     name = values.text(element, "name", of="a joint")
     of = f"joint {shown(name)}"
@@ -105,7 +107,7 @@ def read_joint(element: Element, values: Attributes) -> JointWritten:
         unknown = UnknownNameError("joint type", written, types)
         values.fail(f"{of} has an unknown type", element, got=shown(written), allowed=", ".join(types), do=unknown.do)
     kind = types[written].word
-    dynamics = values.child(element, "dynamics") or Element("dynamics", {}, element.line)
+    dynamics = values.child(element, "dynamics") or XmlElement("dynamics", {}, element.line)
     return JointWritten(
         name,
         element.line,
@@ -121,14 +123,14 @@ def read_joint(element: Element, values: Attributes) -> JointWritten:
     )
 
 
-def _axis(element: Element, kind: str, values: Attributes, of: str) -> tuple[float, float, float]:
+def _axis(element: XmlElement, kind: str, values: Attributes, of: str) -> tuple[float, float, float]:
     at = values.child(element, "axis")
     if at is None or kind in ("fixed", "free"):  # exporters write zero axes there, and nothing depends on them
         return (1.0, 0.0, 0.0)
     return values.direction(values.vector(at, "xyz", of=of), at, of=of, do='write <axis xyz="0 0 1"/>')
 
 
-def _limits(element: Element, written: str, values: Attributes, of: str) -> JointLimits | None:
+def _limits(element: XmlElement, written: str, values: Attributes, of: str) -> JointLimits | None:
     at = values.child(element, "limit")
     if at is None or written == "fixed":
         return None
@@ -145,7 +147,7 @@ def _limits(element: Element, written: str, values: Attributes, of: str) -> Join
         values.fail(f"{of}: {error.what}", at, **error.parts)
 
 
-def _mimic(element: Element, values: Attributes, of: str) -> Mimic | None:
+def _mimic(element: XmlElement, values: Attributes, of: str) -> Mimic | None:
     at = values.child(element, "mimic")
     if at is None:
         return None
@@ -157,7 +159,7 @@ def _mimic(element: Element, values: Attributes, of: str) -> Mimic | None:
 
 
 def _shapes(
-    link: Element, tag: str, name: str, values: Attributes, warnings: list[ModelWarning], colours: dict[str, RGBA]
+    link: XmlElement, tag: str, name: str, values: Attributes, warnings: list[ModelWarning], colours: dict[str, RGBA]
 ) -> tuple[Geometry, ...]:
     found, outline = (
         ((element, _shape(element, name, values, warnings)) for element in link.all(tag)),
@@ -170,7 +172,7 @@ def _shapes(
     )
 
 
-def _shape(element: Element, name: str, values: Attributes, warnings: list[ModelWarning]) -> Geometry | None:
+def _shape(element: XmlElement, name: str, values: Attributes, warnings: list[ModelWarning]) -> Geometry | None:
     of = f"<{element.tag}> of link {shown(name)}"
     placement = rows(values.origin(element, of=of))
     geometry = values.required_child(element, "geometry", of=of)

@@ -15,7 +15,7 @@ from typing import NoReturn
 from linkwise.array_types import FloatArray
 from linkwise.dataclass import dataclass
 from linkwise.errors import ModelFileError
-from linkwise.files.xml import Element
+from linkwise.files.xml import XmlElement
 from linkwise.mechanism.placement import ANGLE_SNAP, pose, rotation_rpy
 
 NUMBER = re.compile(r"[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?", re.ASCII)
@@ -47,7 +47,7 @@ def one_long(xyz: Sequence[float]) -> tuple[float, float, float]:
 
 @dataclass(frozen=True, slots=True)
 class Attributes:
-    """How the attributes of one file are read.
+    """Reader of the attributes of one file.
 
     Args:
         file: the file's name in the messages.
@@ -58,20 +58,20 @@ class Attributes:
     snap: float = ANGLE_SNAP
 
     def fail(
-        self, what: str, at: Element | int, *, got: object = None, allowed: object = None, do: object = None
+        self, what: str, at: XmlElement | int, *, got: object = None, allowed: object = None, do: object = None
     ) -> NoReturn:
         """Raise a `ModelFileError` at an element or a line."""
         line = at if isinstance(at, int) else at.line
         raise ModelFileError(what, file=self.file, line=line, got=got, allowed=allowed, do=do)
 
-    def sizes(self, at: Element, *numbers: float, of: str) -> tuple[float, ...]:
+    def sizes(self, at: XmlElement, *numbers: float, of: str) -> tuple[float, ...]:
         """Sizes of a shape, none of which is negative."""
         if min(numbers) < 0.0:
             got = " ".join(f"{x:g}" for x in numbers)
             self.fail(f"the <{at.tag}> of the {of} has a negative size", at, got=got, allowed="0 m or more")
         return numbers
 
-    def child(self, element: Element, tag: str) -> Element | None:
+    def child(self, element: XmlElement, tag: str) -> XmlElement | None:
         """The one child of this tag, or None; two are an error, since it is unknown which one is meant."""
         found = element.all(tag)
         if len(found) > 1:
@@ -80,14 +80,14 @@ class Attributes:
             )
         return found[0] if found else None
 
-    def required_child(self, element: Element, tag: str, *, of: str) -> Element:
+    def required_child(self, element: XmlElement, tag: str, *, of: str) -> XmlElement:
         """The one child of this tag; `of` names the owner for the message."""
         found = self.child(element, tag)
         if found is None:
             self.fail(f"{of} has no <{tag}>", element, allowed=f"one <{tag}> inside <{element.tag}>")
         return found
 
-    def text(self, element: Element, attribute: str, *, of: str) -> str:
+    def text(self, element: XmlElement, attribute: str, *, of: str) -> str:
         """An attribute that must be there and not be empty."""
         value = element.attributes.get(attribute)
         if value is None:
@@ -102,7 +102,7 @@ class Attributes:
         return value
 
     def number(
-        self, element: Element, attribute: str, default: float | None = None, *, of: str, infinite: bool = False
+        self, element: XmlElement, attribute: str, default: float | None = None, *, of: str, infinite: bool = False
     ) -> float:
         """A number; without a default the attribute must be there."""
         if default is not None and attribute not in element.attributes:
@@ -111,7 +111,7 @@ class Attributes:
         return self._number(self.text(element, attribute, of=of).strip(), element, what, of, infinite)
 
     def vector(
-        self, element: Element, attribute: str, default: tuple[float, ...] | None = None, *, of: str
+        self, element: XmlElement, attribute: str, default: tuple[float, ...] | None = None, *, of: str
     ) -> tuple[float, ...]:
         """Three numbers with spaces between; without a default the attribute must be there."""
         if default is not None and attribute not in element.attributes:
@@ -119,13 +119,13 @@ class Attributes:
         what = f"the attribute {attribute!r} of <{element.tag}>"
         return self._numbers(self.text(element, attribute, of=of), element, what, of, 3)
 
-    def direction(self, xyz: Sequence[float], at: Element, *, of: str, do: str) -> tuple[float, float, float]:
+    def direction(self, xyz: Sequence[float], at: XmlElement, *, of: str, do: str) -> tuple[float, float, float]:
         """A vector made one long; a zero one is an error."""
         if not any(xyz):
             self.fail(f"{of} has a zero axis", at, got="0 0 0", allowed="any other vector", do=do)
         return one_long(xyz)
 
-    def origin(self, element: Element, *, of: str) -> FloatArray:
+    def origin(self, element: XmlElement, *, of: str) -> FloatArray:
         """The 4x4 pose in the ``<origin xyz rpy>`` of an element; the identity where there is none."""
         origin = self.child(element, "origin")
         if origin is None:
@@ -135,14 +135,14 @@ class Attributes:
         rpy = self.vector(origin, "rpy", zero, of=of)
         return pose(xyz, rotation_rpy(rpy, self.snap))
 
-    def content(self, element: Element, *, of: str) -> str:
+    def content(self, element: XmlElement, *, of: str) -> str:
         """The text inside an element, which must be there."""
         if not element.text:
             self.fail(f"{of}: <{element.tag}> is empty", element, do=f"write <{element.tag}>...</{element.tag}>")
         return element.text
 
     def child_number(
-        self, parent: Element, tag: str, default: float | None = None, *, of: str, infinite: bool = False
+        self, parent: XmlElement, tag: str, default: float | None = None, *, of: str, infinite: bool = False
     ) -> float:
         """The number inside the one child of this tag; without a default the child must be there."""
         element = self.child(parent, tag) if default is not None else self.required_child(parent, tag, of=of)
@@ -151,25 +151,25 @@ class Attributes:
             return default
         return self._number(self.content(element, of=of), element, f"<{tag}>", of, infinite)
 
-    def content_vector(self, element: Element, *, of: str, length: int = 3) -> tuple[float, ...]:
+    def content_vector(self, element: XmlElement, *, of: str, length: int = 3) -> tuple[float, ...]:
         """The numbers inside an element, with spaces between."""
         return self._numbers(self.content(element, of=of), element, f"<{element.tag}>", of, length)
 
-    def child_flag(self, parent: Element, tag: str, default: bool, *, of: str) -> bool:
+    def child_flag(self, parent: XmlElement, tag: str, default: bool, *, of: str) -> bool:
         """The yes or no inside the one child of this tag."""
         element = self.child(parent, tag)
         if element is None:
             return default
         return self.flag(self.content(element, of=of), element, f"<{tag}>", of=of)
 
-    def flag(self, text: str, element: Element, what: str, *, of: str) -> bool:
+    def flag(self, text: str, element: XmlElement, what: str, *, of: str) -> bool:
         """Yes or no; `what` names the text for the message."""
         word = text.strip().lower()
         if word not in _FLAGS:
             self.fail(f"{of}: {what} is neither yes nor no", element, got=shown(text), allowed="true, false, 1 or 0")
         return _FLAGS[word]
 
-    def _numbers(self, text: str, element: Element, what: str, of: str, length: int) -> tuple[float, ...]:
+    def _numbers(self, text: str, element: XmlElement, what: str, of: str, length: int) -> tuple[float, ...]:
         words = text.split(None, length + 1)
         if len(words) != length:
             self.fail(
@@ -180,7 +180,7 @@ class Attributes:
             )
         return tuple(self._number(word, element, what, of, False) for word in words)
 
-    def _number(self, text: str, element: Element, what: str, of: str, infinite: bool) -> float:
+    def _number(self, text: str, element: XmlElement, what: str, of: str, infinite: bool) -> float:
         allowed = "a number such as 0.5, -1 or 2.5e-3"
         if infinite:
             allowed += ", or inf"
@@ -223,7 +223,7 @@ def rgba(text: str) -> RGBA | None:
     return r, g, b, a
 
 
-def named_colours(root: Element) -> dict[str, RGBA]:
+def named_colours(root: XmlElement) -> dict[str, RGBA]:
     """The colours of the materials in a URDF file, wherever they are defined."""
     found: dict[str, RGBA] = {}
     for material in (element for element in root.walk() if element.tag == "material"):
@@ -234,7 +234,7 @@ def named_colours(root: Element) -> dict[str, RGBA]:
     return found
 
 
-def urdf_colour(visual: Element, named: dict[str, RGBA]) -> RGBA | None:
+def urdf_colour(visual: XmlElement, named: dict[str, RGBA]) -> RGBA | None:
     """That of the material of a ``<visual>``: its own, or the one that its name stands for."""
     for material in visual.all("material"):
         own = [rgba(colour.attributes.get("rgba", "")) for colour in material.all("color")]
@@ -242,6 +242,6 @@ def urdf_colour(visual: Element, named: dict[str, RGBA]) -> RGBA | None:
     return None
 
 
-def sdf_colour(visual: Element) -> RGBA | None:
+def sdf_colour(visual: XmlElement) -> RGBA | None:
     """The diffuse colour of the material of a ``<visual>``."""
     return next((rgba(each.text) for material in visual.all("material") for each in material.all("diffuse")), None)

@@ -25,8 +25,8 @@ from linkwise.dataclass import dataclass
 from linkwise.errors import InputError, ModelFileError, ModelWarning
 from linkwise.files.resources import SearchPath, exists, read_bytes
 from linkwise.files.xacro_functions import Namespace
-from linkwise.files.xacro_texts import Scope, Texts, boolean
-from linkwise.files.xml import DEEPEST, Element, parse
+from linkwise.files.xacro_texts import PropertyScope, Texts, boolean
+from linkwise.files.xml import DEEPEST, XmlElement, parse
 
 _DEEPEST = 250
 """Levels of elements, macros and includes within each other."""
@@ -45,7 +45,7 @@ def expand(
     arguments: Mapping[str, object] | None,
     places: SearchPath,
     environment: Iterable[str] | Mapping[str, str] = (),
-) -> tuple[Element, list[ModelWarning]]:
+) -> tuple[XmlElement, list[ModelWarning]]:
     """The root element that a xacro file expands to, and warnings of its author.
 
     The lines of elements are those of this file, also for what others brought in.
@@ -80,24 +80,24 @@ def expand(
 class _Macro:
     """A macro as it was written: names of parameters in order, and (name to forward, text) of those with a default."""
 
-    body: Element
+    body: XmlElement
     file: str
     parameters: tuple[str, ...]
     defaults: Mapping[str, tuple[str | None, str | None]]
 
 
 @dataclass(frozen=True)
-class _Context:
+class _ExpansionContext:
     """Scopes of properties and macros, the file, and the element of the result in which children stand."""
 
-    scope: Scope
-    macros: Scope
+    scope: PropertyScope
+    macros: PropertyScope
     file: str
-    parent: Element
+    parent: XmlElement
     depth: int = 0
 
-    def within(self, parent: Element) -> _Context:
-        return _Context(self.scope, self.macros, self.file, parent, self.depth)
+    def within(self, parent: XmlElement) -> _ExpansionContext:
+        return _ExpansionContext(self.scope, self.macros, self.file, parent, self.depth)
 
 
 class _Expansion:
@@ -110,13 +110,13 @@ class _Expansion:
         self.line = 1
         """The line of the file itself that led there."""
 
-    def document(self, root: Element) -> Element:
+    def document(self, root: XmlElement) -> XmlElement:
         """The expanded root."""
-        scope = Scope(self.texts, self.texts.names)
-        macros = Scope(self.texts, Namespace({}))
-        whole = Element("", {}, 1)
+        scope = PropertyScope(self.texts, self.texts.names)
+        macros = PropertyScope(self.texts, Namespace({}))
+        whole = XmlElement("", {}, 1)
         try:
-            self.plain(root, _Context(scope, macros, self.file, whole))
+            self.plain(root, _ExpansionContext(scope, macros, self.file, whole))
             return _collapsed(whole.children[0])
         except RecursionError:
             error = _too_deep()
@@ -132,18 +132,20 @@ class _Expansion:
             **error.parts,
         )
 
-    def children(self, element: Element, place: _Context) -> None:
+    def children(self, element: XmlElement, place: _ExpansionContext) -> None:
         """Expand the children of an element, in order, into those of the place."""
         if place.depth > _DEEPEST:
             raise _too_deep()
-        inner = _Context(place.scope, place.macros, place.file, place.parent, place.depth + 1)
+        inner = _ExpansionContext(place.scope, place.macros, place.file, place.parent, place.depth + 1)
         for child in element.children:
             if child.tag:
                 self.element(child, inner)
             else:
-                place.parent.children.append(Element("", {}, self.line, [], self.texts.text(child.text, place.scope)))
+                place.parent.children.append(
+                    XmlElement("", {}, self.line, [], self.texts.text(child.text, place.scope))
+                )
 
-    def element(self, element: Element, place: _Context) -> None:
+    def element(self, element: XmlElement, place: _ExpansionContext) -> None:
         self.texts.allowance.spend(_STEPS)
         self.now = (place.file, element.line)
         if place.file == self.file:
@@ -155,18 +157,18 @@ class _Expansion:
         else:
             self.call(element, place, element.tag.removeprefix("xacro:"), element.attributes)
 
-    def plain(self, element: Element, place: _Context) -> None:
+    def plain(self, element: XmlElement, place: _ExpansionContext) -> None:
         """An element of the result."""
         attributes = {
             name: self.texts.text(value, place.scope)
             for name, value in element.attributes.items()
             if not name.startswith("xacro:") and name != "xmlns:xacro"
         }
-        made = Element(element.tag, attributes, self.line)
+        made = XmlElement(element.tag, attributes, self.line)
         place.parent.children.append(made)
         self.children(element, place.within(made))
 
-    def required(self, element: Element, name: str) -> str:
+    def required(self, element: XmlElement, name: str) -> str:
         if name not in element.attributes:
             raise ModelFileError(
                 f"<{element.tag}> has no attribute {name!r}",
@@ -175,34 +177,34 @@ class _Expansion:
             )
         return element.attributes[name]
 
-    def condition(self, element: Element, place: _Context) -> None:
+    def condition(self, element: XmlElement, place: _ExpansionContext) -> None:
         text = self.required(element, "value")
         met = boolean(self.texts.value(text, place.scope), text)
         if met == (element.tag == "xacro:if"):
             self.children(element, place)
 
-    def argument(self, element: Element, place: _Context) -> None:
+    def argument(self, element: XmlElement, place: _ExpansionContext) -> None:
         name, default = self.required(element, "name"), self.required(element, "default")
         if name not in self.texts.arguments:
             self.texts.arguments[name] = self.texts.text(default, place.scope)
 
-    def named(self, element: Element, place: _Context) -> None:
+    def named(self, element: XmlElement, place: _ExpansionContext) -> None:
         """``xacro:element``: an element whose name is computed."""
         name = self.computed(element, "xacro:name", place)
         attributes = {each: value for each, value in element.attributes.items() if each != "xacro:name"}
-        self.element(Element(name, attributes, element.line, element.children), place)
+        self.element(XmlElement(name, attributes, element.line, element.children), place)
 
-    def computed(self, element: Element, attribute: str, place: _Context) -> str:
+    def computed(self, element: XmlElement, attribute: str, place: _ExpansionContext) -> str:
         name = self.texts.text(self.required(element, attribute), place.scope)
         if not _NAME.fullmatch(name):
             raise ModelFileError(f"<{element.tag}> makes what is no name", got=repr(name[:80]))
         return name
 
-    def attribute(self, element: Element, place: _Context) -> None:
+    def attribute(self, element: XmlElement, place: _ExpansionContext) -> None:
         name = self.computed(element, "name", place)
         place.parent.attributes[name] = self.texts.text(self.required(element, "value"), place.scope)
 
-    def property(self, element: Element, place: _Context) -> None:
+    def property(self, element: XmlElement, place: _ExpansionContext) -> None:
         scope, texts = place.scope, self.texts
         name = texts.value(self.required(element, "name"), scope)
         if not isinstance(name, str) or not name.isidentifier() or keyword.iskeyword(name) or name.startswith("__"):
@@ -230,19 +232,19 @@ class _Expansion:
         else:
             target.put(name, value if lazy else texts.value(value, scope), lazy=lazy)
 
-    def flag(self, text: str | None, default: str, scope: Scope) -> bool:
+    def flag(self, text: str | None, default: str, scope: PropertyScope) -> bool:
         return boolean(self.texts.value(text or default, scope), text or default)
 
-    def around(self, scope: Scope) -> Scope:
+    def around(self, scope: PropertyScope) -> PropertyScope:
         """The scope of the caller of a macro, or around a namespace."""
         found = scope.parent
-        while not scope.namespace and isinstance(found, Scope) and found.namespace:
+        while not scope.namespace and isinstance(found, PropertyScope) and found.namespace:
             found = found.parent
-        if not isinstance(found, Scope):
+        if not isinstance(found, PropertyScope):
             raise ModelFileError("a property outside all macros has no parent scope", do='leave out scope="parent"')
         return found
 
-    def macro(self, element: Element, place: _Context) -> None:
+    def macro(self, element: XmlElement, place: _ExpansionContext) -> None:
         name = self.required(element, "name").removeprefix("xacro:")
         if name == "call" or "." in name:
             raise ModelFileError("this is no name for a macro", got=repr(name[:80]), allowed="no dots, and not 'call'")
@@ -260,15 +262,15 @@ class _Expansion:
             at = match.end()
         place.macros.put(name, _Macro(element, place.file, tuple(names), defaults))
 
-    def dynamic(self, element: Element, place: _Context) -> None:
+    def dynamic(self, element: XmlElement, place: _ExpansionContext) -> None:
         """``xacro:call``: a macro whose name is computed."""
         name = self.texts.text(self.required(element, "macro"), place.scope)
         self.call(element, place, name, {key: text for key, text in element.attributes.items() if key != "macro"})
 
-    def call(self, element: Element, place: _Context, name: str, given: Mapping[str, str]) -> None:
+    def call(self, element: XmlElement, place: _ExpansionContext, name: str, given: Mapping[str, str]) -> None:
         """A macro with its parameters: those given by attributes, blocks in order, then defaults."""
         macro, macros, scope = self.resolved(name, place)
-        inner = Scope(self.texts, scope)
+        inner = PropertyScope(self.texts, scope)
         missing = list(macro.parameters)
         for key, text in given.items():
             if key not in missing:
@@ -277,7 +279,7 @@ class _Expansion:
                 )
             missing.remove(key)
             inner.put(key, self.texts.value(text, place.scope))
-        blocks = Element("", {}, element.line)
+        blocks = XmlElement("", {}, element.line)
         self.children(element, place.within(blocks))
         left = [block for block in blocks.children if block.tag]
         for key in [each for each in missing if each.startswith("*")]:
@@ -303,16 +305,19 @@ class _Expansion:
             raise ModelFileError(
                 f"parameters of the macro {name!r} have no value", got=" ".join(missing)[:200], do="give them"
             )
-        self.children(macro.body, _Context(inner, Scope(self.texts, macros), macro.file, place.parent, place.depth))
+        self.children(
+            macro.body,
+            _ExpansionContext(inner, PropertyScope(self.texts, macros), macro.file, place.parent, place.depth),
+        )
 
-    def resolved(self, name: str, place: _Context) -> tuple[_Macro, Scope, Scope]:
+    def resolved(self, name: str, place: _ExpansionContext) -> tuple[_Macro, PropertyScope, PropertyScope]:
         """A macro, and the scopes in which it is expanded: by its whole name, or inside namespaces."""
         *outer, last = name.split(".")
         macros, scope = place.macros, place.scope
         try:
             for each in outer:
                 found, properties = macros.find(each), scope.find(each)
-                if not isinstance(found, Scope) or not isinstance(properties, Scope):
+                if not isinstance(found, PropertyScope) or not isinstance(properties, PropertyScope):
                     raise KeyError(each)
                 macros, scope = found, properties
             macro = macros.find(last)
@@ -324,13 +329,13 @@ class _Expansion:
             )
         return macro, macros, scope
 
-    def block(self, element: Element, place: _Context) -> None:
+    def block(self, element: XmlElement, place: _ExpansionContext) -> None:
         """``xacro:insert_block``: a block given to the macro, or its content."""
         name = self.required(element, "name")
         for stars in ("**", "*"):
             if stars + name in place.scope:
                 found = place.scope.find(stars + name)
-                assert isinstance(found, Element)  # nothing else is put under names with stars
+                assert isinstance(found, XmlElement)  # nothing else is put under names with stars
                 if stars == "**":
                     self.children(found, place)
                 else:
@@ -338,14 +343,14 @@ class _Expansion:
                 return
         raise ModelFileError("there is no block of this name", got=repr(name[:80]), do="name it in params as *name")
 
-    def include(self, element: Element, place: _Context) -> None:
+    def include(self, element: XmlElement, place: _ExpansionContext) -> None:
         texts = self.texts
         name = texts.text(self.required(element, "filename"), place.scope)
         optional = self.flag(element.attributes.get("optional"), "false", place.scope)
         scope, macros = place.scope, place.macros
         if "ns" in element.attributes:
             space = texts.text(element.attributes["ns"], place.scope)
-            scope, macros = Scope(texts, scope, namespace=True), Scope(texts, Namespace({}))
+            scope, macros = PropertyScope(texts, scope, namespace=True), PropertyScope(texts, Namespace({}))
             place.scope.put(space, scope)
             place.macros.put(space, macros)
         for path in self.included(name, optional):
@@ -354,7 +359,7 @@ class _Expansion:
             texts.allowance.spend(len(content) // 16)
             root = parse(content, file, mixed=True)
             texts.files.append(path)
-            self.children(root, _Context(scope, macros, file, place.parent, place.depth))
+            self.children(root, _ExpansionContext(scope, macros, file, place.parent, place.depth))
             texts.files.pop()
 
     def included(self, name: str, optional: bool) -> list[Path]:
@@ -378,7 +383,7 @@ def _too_deep() -> ModelFileError:
     )
 
 
-def _collapsed(root: Element) -> Element:
+def _collapsed(root: XmlElement) -> XmlElement:
     """The tree with the texts of each element as its one text, as readers of model files take it."""
     level = [root]
     for _ in range(DEEPEST):

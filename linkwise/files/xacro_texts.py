@@ -41,7 +41,7 @@ _UNITS = {
 }
 
 
-class Scope(Names):
+class PropertyScope(Names):
     """Properties of a file, macro or namespace, before those of the scope around it.
 
     Texts of properties are replaced when they are asked for first, in the scope in which they were written.
@@ -63,10 +63,10 @@ class Scope(Names):
     def __contains__(self, name: str) -> bool:
         return any(name in scope.values for scope in self.outwards()) or name in self.texts.names.members
 
-    def outwards(self) -> Iterator[Scope]:
+    def outwards(self) -> Iterator[PropertyScope]:
         """This scope and those around it."""
         table: Names = self
-        while isinstance(table, Scope):
+        while isinstance(table, PropertyScope):
             yield table
             table = table.parent
 
@@ -81,9 +81,9 @@ class Scope(Names):
             scope.values.pop(name, None)
 
     @property
-    def outermost(self) -> Scope:
+    def outermost(self) -> PropertyScope:
         """The scope of the whole file."""
-        return self.parent.outermost if isinstance(self.parent, Scope) else self
+        return self.parent.outermost if isinstance(self.parent, PropertyScope) else self
 
     def resolved(self, name: str) -> object:
         """The value of a property that is a text so far."""
@@ -214,7 +214,7 @@ class Texts:
         return pieces
 
     def _closing(self, text: str, start: int, opening: str) -> int:
-        """Where the bracket that was opened before `start` is closed, outside quotes and brackets within."""
+        """The place where the bracket that was opened before `start` is closed, outside quotes and brackets within."""
         closing = "}" if opening == "{" else ")"
         depth, quote = 1, ""
         for at in range(start, len(text)):

@@ -21,20 +21,20 @@ MOST_ELEMENTS = 2_000_000
 
 
 @dataclass(slots=True)
-class Element:
+class XmlElement:
     """One element: its tag and attributes as written (prefix included), its children in order, its own text."""
 
     tag: str
     attributes: dict[str, str]
     line: int
-    children: list[Element] = field(default_factory=list)
+    children: list[XmlElement] = field(default_factory=list)
     text: str = ""
 
-    def all(self, tag: str) -> list[Element]:
+    def all(self, tag: str) -> list[XmlElement]:
         """The children of this tag, in the order of the file."""
         return [child for child in self.children if child.tag == tag]
 
-    def walk(self) -> Iterator[Element]:
+    def walk(self) -> Iterator[XmlElement]:
         """This element and all below it, in the order of the file."""
         stack = [self]
         while stack:
@@ -43,7 +43,7 @@ class Element:
             stack.extend(reversed(element.children))
 
 
-def parse(content: bytes, file: str, *, mixed: bool = False) -> Element:
+def parse(content: bytes, file: str, *, mixed: bool = False) -> XmlElement:
     """The root element of an XML document.
 
     Args:
@@ -85,12 +85,12 @@ class _Reader:
 
     def __init__(self, file: str, mixed: bool) -> None:
         self.file, self.mixed = file, mixed
-        self.root: Element | None = None
-        self.open: list[tuple[Element, list[str]]] = []
+        self.root: XmlElement | None = None
+        self.open: list[tuple[XmlElement, list[str]]] = []
         self.count = 0
 
     def start(self, tag: str, attributes: dict[str, str]) -> None:
-        element = Element(tag, attributes, self.parser.CurrentLineNumber)
+        element = XmlElement(tag, attributes, self.parser.CurrentLineNumber)
         self.count += 1
         if self.count > MOST_ELEMENTS:
             raise self.refused("the file has too many elements", allowed=f"at most {MOST_ELEMENTS}")
@@ -108,7 +108,7 @@ class _Reader:
 
     def characters(self, text: str) -> None:
         if self.open and self.mixed:
-            self.open[-1][0].children.append(Element("", {}, self.parser.CurrentLineNumber, [], text))
+            self.open[-1][0].children.append(XmlElement("", {}, self.parser.CurrentLineNumber, [], text))
         elif self.open:
             self.open[-1][1].append(text)
 

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from linkwise.array_types import FloatArray
+from linkwise.checks import checked_array
 from linkwise.errors import InputError, UnknownNameError
 from linkwise.flexible.files.matrix_files import MatrixModel
 from linkwise.flexible.frame import Member, frame_structure, straight_beam
@@ -89,11 +90,13 @@ class BodySources:
         own = [frame_node(0, m)]
         for number, (name, (position, Gamma, Lambda)) in enumerate(nodes.items(), start=1):
             place = {"the position": (position, (3,)), "Γ": (Gamma, (3, m)), "Λ": (Lambda, (3, m))}
-            r, G, L = (_of_shape(array, f"{what} of node {name!r}", shape) for what, (array, shape) in place.items())
+            r, G, L = (
+                checked_array(f"{what} of node {name!r}", array, shape) for what, (array, shape) in place.items()
+            )
             own.append(FlexibleNode(number, name, r, G, L, np.zeros((3, m, m))))
         if root is not None and root not in nodes:
             raise UnknownNameError("node", root, list(nodes))
-        x, weight, G, K, D, Q = (_of_shape(array, what, shape) for what, (array, shape) in given.items())
+        x, weight, G, K, D, Q = (checked_array(what, array, shape) for what, (array, shape) in given.items())
         packed = None if second is None else Q[:, :, *np.triu_indices(m)]
         return FlexibleBody(
             nodes=tuple(own),
@@ -408,13 +411,6 @@ def _of_matrices(
     structure = nodal_structure(model.nodes, model.M, model.K, dofs=model.dofs, K_geo=K_geo, file=file)
     modes = None if shapes is None else np.asarray(shapes, dtype=float)
     return _checked_body(structure, root, keep, choice_from(choice), shapes=modes)
-
-
-def _of_shape(array: ArrayLike, what: str, shape: tuple[int, ...]) -> FloatArray:
-    numbers: FloatArray = np.asarray(array, dtype=float)
-    if numbers.shape != shape or not np.isfinite(numbers).all():
-        raise InputError(f"{what}: not what the modes need", got=f"an array {numbers.shape}", allowed=f"{shape}")
-    return numbers
 
 
 def _checked_body(

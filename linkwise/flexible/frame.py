@@ -160,7 +160,7 @@ class FrameStructure(Structure):
 
         weight = self._length[:, None] * WEIGHTS
         stiffness = np.array([_stiffness(section) for section in sections])
-        inertia = np.array([_rotary(section) for section in sections])
+        inertia = np.array([[sum(section.rotary_inertia), *section.rotary_inertia] for section in sections])
         mu = np.array([section.mass_per_length for section in sections])
         rotation = np.einsum("eab,egbd->egad", axes, self._rotation)
         K = np.einsum("eg,es,egsc,egsd->ecd", weight, stiffness, strain, strain)
@@ -268,10 +268,6 @@ def _with_sections(
 def _stiffness(section: Section) -> list[float]:
     shear = [0.0 if math.isinf(GA) else GA for GA in section.shear_stiffness]
     return [section.EA, *shear, section.GJ, *section.EI]
-
-
-def _rotary(section: Section) -> list[float]:
-    return [sum(section.rotary_inertia), *section.rotary_inertia]
 
 
 def _assembled(blocks: FloatArray, dofs: Indices, size: int) -> sparse.csr_array:

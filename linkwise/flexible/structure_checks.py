@@ -92,7 +92,7 @@ def check(
 
 
 def check_structure(structure: Structure, *, own_elements: bool = False) -> StructureCheck:
-    """Raise `ModelError` (or `ModelFileError`) for what cannot be a free body; what it is like otherwise.
+    """Facts of a free body; raises `ModelError` (or `ModelFileError`) for what cannot be one.
 
     Args:
         structure: the model.

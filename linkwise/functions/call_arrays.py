@@ -1,4 +1,4 @@
-"""The call boundary: what callers hand in, checked and laid out for kernels, and results handed back in kind."""
+"""Arrays at the boundary of a call: arguments, checked and laid out for kernels, and results of the caller's kind."""
 
 from __future__ import annotations
 

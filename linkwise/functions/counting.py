@@ -23,6 +23,7 @@ from linkwise.algorithms import articulated, factors, forward_dynamics, inverse_
 from linkwise.algorithms.differentiated import perturbed_forward, perturbed_inverse
 from linkwise.algorithms.linearized_forward import linearized_forward
 from linkwise.algorithms.linearized_inverse import linearized_inverse
+from linkwise.checks import check_count
 from linkwise.classics.linearized import LINEARIZED
 from linkwise.classics.registry import ALGORITHMS, Kind, PrintedCount
 from linkwise.dataclass import dataclass
@@ -76,8 +77,7 @@ def count(name: str, n: int, kind: Frames = "dh") -> Counts:
     check_name(name)
     if kind not in FRAMES:
         raise InputError("no such kind of frames", got=repr(kind), allowed=", ".join(map(repr, FRAMES)))
-    if n < 1:
-        raise InputError("n is not a positive whole number", got=repr(n), allowed="1, 2, 3, …")
+    check_count(n=n)
     joint = Spherical() if name == "armstrong" else Revolute(axis=(0.0, 0.0, 1.0))
     align, regroup = FRAMES[kind]
     return count_on(name, lay_out(chain(n, joint), align=align, regroup=regroup))

@@ -324,7 +324,7 @@ class CompiledFunction:
         """Loops over this function, and what has been compiled of them."""
         return {}
 
-    # Derivatives, each a compiled function again; see linkwise.functions.derivatives.
+    # Derivatives, each a compiled function again; see linkwise.functions.function_derivatives.
     def jacobian(self, name: str, mode: Literal["forward", "reverse"] | None = None) -> CompiledFunction:
         """∂f/∂(input ``name``): takes what f takes; every output of shape s becomes one of shape s + (n,).
 
@@ -369,9 +369,9 @@ class CompiledFunction:
         return self._derived("value_and_gradient", names)
 
     def _derived(self, kind: str, *arguments: Any) -> CompiledFunction:
-        from linkwise.functions import derivatives
+        from linkwise.functions import function_derivatives
 
-        make: Callable[..., CompiledFunction] = getattr(derivatives, kind)
+        make: Callable[..., CompiledFunction] = getattr(function_derivatives, kind)
         check_names(self, arguments[0] if isinstance(arguments[0], tuple) else arguments[:1])
 
         def made() -> CompiledFunction:
@@ -481,7 +481,7 @@ def compile(
         fn: called once as ``fn(model, *vectors)`` with NumPy object arrays of traced scalars; may call any method of
             the model, use ``lw.math.sin`` and the like or NumPy arithmetic, and return a scalar, an array, or a tuple
             or dict of them. It must not branch on values (use ``lw.math.where``).
-        model: the model handed to ``fn``.
+        model: the first argument of ``fn``.
         inputs: for each argument of ``fn``, in their order, its kind: ``"q"``, ``"v"``, ``"p"`` (the model's run-time
             parameters), ``"f_ext"``, ``"scalar"``, or a length or shape.
         name: name of the function in messages and emitted code; that of ``fn`` if not given.

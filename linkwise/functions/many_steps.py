@@ -25,15 +25,15 @@ from linkwise import targets
 from linkwise.array_types import Array, Precision
 from linkwise.errors import InputError, UnknownNameError
 from linkwise.functions.call_arrays import host_arrays
-from linkwise.functions.derivatives import (
+from linkwise.functions.frozen import ANY_SCALAR
+from linkwise.functions.function import CompiledFunction, check_names, checked_function, checked_threads
+from linkwise.functions.function_derivatives import (
     ValueAndGradient,
     componentwise,
     to_numbers,
     to_tangents,
     tuple_of,
 )
-from linkwise.functions.frozen import ANY_SCALAR
-from linkwise.functions.function import CompiledFunction, check_names, checked_function, checked_threads
 from linkwise.memoized import cached_property, once
 from linkwise.spatial.scalar import Flat
 from linkwise.targets.device import Device

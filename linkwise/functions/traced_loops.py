@@ -131,7 +131,7 @@ def loop_over_items(
     first_ones: bool = False,
 ) -> tuple[list[Scalar], list[list[Scalar]]]:
     """A loop over items: :func:`linkwise.spatial.scalar.looped_over`."""
-    known = [_is_known(column) for column in columns]
+    known = [all(isinstance(x, (int, float)) for x in column.numbers) for column in columns]
     numbers = [
         *state,
         *(x for column, is_known in zip(columns, known, strict=True) if not is_known for x in column.numbers),
@@ -174,13 +174,9 @@ def _program_of(table: RowTable) -> Program:
     return state_loops.table_row(np.array(table.numbers, float), table.count, table.stride, table.width)
 
 
-def _is_known(column: Items) -> bool:
-    return all(isinstance(x, (int, float)) for x in column.numbers)
-
-
-def _column(column: Items, is_known: bool) -> state_loops.Column:
+def _column(column: Items, is_known: bool) -> state_loops.ItemColumn:
     constants = np.array(column.numbers, float) if is_known else None
-    return state_loops.Column(tuple(column.starts), column.width, len(column.numbers), constants)
+    return state_loops.ItemColumn(tuple(column.starts), column.width, len(column.numbers), constants)
 
 
 def _is_whole(number: object) -> bool:

@@ -1,4 +1,4 @@
-"""Dense systems in groups of rows inside compiled functions: calls of :mod:`linkwise.trace.grouped_systems`."""
+"""Dense systems in groups of rows inside compiled functions: calls of :mod:`linkwise.trace.grouped_programs`."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from linkwise.functions.traced_loops import tracer_in
 from linkwise.spatial.dual import Dual
 from linkwise.spatial.grouped_systems import GroupedRows, Swept
 from linkwise.spatial.scalar import Flat, Items, Scalar
-from linkwise.trace import grouped_systems
+from linkwise.trace import grouped_programs
 from linkwise.trace.block import Block
 from linkwise.trace.calls import CallingTracer
-from linkwise.trace.grouped_systems import Tiles
-from linkwise.trace.state_loops import Column
+from linkwise.trace.grouped_programs import Tiles
+from linkwise.trace.state_loops import ItemColumn
 
 
 def grouped_products(
@@ -23,7 +23,7 @@ def grouped_products(
     if tracer is None:
         return None
     is_square = all(a is b for a, b in zip(left, right, strict=True))
-    program = grouped_systems.products(Tiles(*rows), tuple(widths), tuple(map(len, left)), is_square)
+    program = grouped_programs.products(Tiles(*rows), tuple(widths), tuple(map(len, left)), is_square)
     return tracer.call(program, [used, *left, *(() if is_square else right)])[0]
 
 
@@ -48,8 +48,8 @@ def grouped_sweeps(
         code, captured = tracer.part("sweep", v, [("next", following), ("change", change)], items=[x, *items])
         assert isinstance(code, Block) and not captured.numbers and not captured.arrays
         codes.append(code)
-    known = [[Column(tuple(c.starts), c.width, len(c.numbers)) for c in own] for own in columns]
-    program = grouped_systems.sweeps(Tiles(*rows), codes, known, passes)
+    known = [[ItemColumn(tuple(c.starts), c.width, len(c.numbers)) for c in own] for own in columns]
+    program = grouped_programs.sweeps(Tiles(*rows), codes, known, passes)
     given = [list(column.numbers) for own in columns for column in own]
     return tracer.call(program, [used, *state, W, *given])
 
@@ -61,7 +61,7 @@ def grouped_solution(
     tracer = _tracer(used, lines, shift, W)
     if tracer is None:
         return None
-    return tracer.call(grouped_systems.solution(Tiles(*rows)), [used, active, lines, shift, W])
+    return tracer.call(grouped_programs.solution(Tiles(*rows)), [used, active, lines, shift, W])
 
 
 def _tracer(*arrays: Flat) -> CallingTracer | None:

@@ -4,8 +4,8 @@ from linkwise.errors import require_extra
 
 require_extra("gymnasium", "gym")  # what follows is made of its classes
 
+from linkwise.gym.environment_step import Draws, Moment
 from linkwise.gym.sb3 import as_sb3
-from linkwise.gym.step import Draws, Moment
 from linkwise.gym.tasks import register, task
 from linkwise.gym.vector_env import Env, VectorEnv
 

@@ -12,10 +12,10 @@ from gymnasium.vector.utils import batch_space
 from numpy.typing import ArrayLike, DTypeLike
 
 from linkwise.array_types import Array
+from linkwise.checks import check_count, check_positive
 from linkwise.errors import InputError, UnknownNameError, require_extra
-from linkwise.gym.step import Autoreset, Beginning, Draws, Method, Moment, Rules, State, seeds
+from linkwise.gym.environment_step import Autoreset, Beginning, Draws, Method, Moment, Rules, State, seeds
 from linkwise.model.model import Model, checked_model
-from linkwise.sim.checks import check_count, check_positive
 from linkwise.spatial.scalar import Flat, Scalar
 from linkwise.targets import real
 

@@ -63,7 +63,7 @@ class SeriesJoint:
 
 @dataclass(frozen=True)
 class Handle:
-    """How a viewer moves one freedom.
+    """The way in which a viewer moves one freedom.
 
     Args:
         label: what it is, beside the joint's name; empty where that says all.
@@ -89,7 +89,7 @@ class Joint(ABC):
     nv: int
     """Numbers in this joint's part of v."""
     symmetry: ClassVar[Literal["axis", "direction", "none"]] = "none"
-    """Which moves of the joint frame and the child's frame together leave the joint's formulas as they are: any turn
+    """Moves of the joint frame and the child's frame together that leave the joint's formulas as they are: any turn
     about and shift along z (``axis``), any shift and any turn about z (``direction``), or none."""
     fixed_axes: ClassVar[bool] = True
     """Whether S is constant: the axes are fixed in the child. If not, :meth:`subspace_rate` is the type's own."""
@@ -108,7 +108,7 @@ class Joint(ABC):
     """The axis as the user gave it, of length one, in the joint frame; None for a type without."""
 
     usual: ClassVar[tuple[float, ...]] = ()
-    """How far from zero random coordinates go where nothing limits them, rad or m; π where nothing is said."""
+    """Largest random coordinate where nothing limits it, rad or m; π where nothing is said."""
 
     word: ClassVar[str]
     """The type's name in native files and side files; its class's in small letters, if not given; "" for none."""
@@ -208,7 +208,7 @@ class Joint(ABC):
         return self.difference(q0, q1)
 
     def carry_way_rate(self, u: Flat, w: Flat) -> Flat:
-        """How fast u changes (nv) so that ``carry(q, u)`` moves with the velocity ``carried(w, u)``.
+        """The rate of u (nv) with which ``carry(q, u)`` moves with the velocity ``carried(w, u)``.
 
         If not given, from the joint's own exponential and logarithm by dual numbers: right where nothing is carried.
         """
@@ -281,7 +281,7 @@ class Joint(ABC):
         return None
 
     def handles(self) -> tuple[Handle, ...]:
-        """How a viewer moves each freedom; if not given, by its coordinate, or by the way from the zero position."""
+        """The ways a viewer moves the freedoms; if not given, by coordinates, or by the way from the zero position."""
         labels = [f"[{k}]" if self.nv > 1 else "" for k in range(self.nv)]
         if self.nq != self.nv:
             return tuple(Handle(label, "way") for label in labels)

@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike
 from linkwise.array_types import Array
 from linkwise.dataclass import dataclass
 from linkwise.spatial.matrices import Mat3
-from linkwise.spatial.scalar import Flat, Matrix, Scalar, Value, atan2, is_zero, sqrt, where
+from linkwise.spatial.scalar import Flat, Matrix, Scalar, Value, atan2, dot, is_zero, sqrt, where
 from linkwise.spatial.transforms import Transform
 from linkwise.spatial.vectors import Vec, coordinate_axis
 
@@ -29,7 +29,7 @@ _STRAIGHT = 1e-28  # sin²θ past a quarter turn: below it, rounding alone says 
 
 
 class RelativePose(Value):
-    """Where frame b is, seen from frame a: R takes b's axes to a's, p is b's origin in a.
+    """Pose of frame b, seen from frame a: R takes b's axes to a's, p is b's origin in a.
 
     ``closed``: the pose is known to close, and its rates alone are asked for. A text may then say the same more
     cheaply, if it agrees to second order there.
@@ -70,11 +70,11 @@ class Directions:
     across_names: tuple[str, str]
 
     def along(self, p: Vec) -> Scalar:
-        """How far p lies along the axis."""
+        """Distance of p along the axis."""
         return self.axis.dot(p)
 
     def off(self, p: Vec) -> list[Scalar]:
-        """How far p lies off the axis, in the two directions across."""
+        """Distances of p from the axis, in the two directions across."""
         return [e.dot(p) for e in self.across]
 
     def tilt(self, X: RelativePose) -> list[Scalar]:
@@ -158,7 +158,7 @@ def turns_z_to(axes: Array) -> Array:
 
 
 def coordinate_axes(axes: Array) -> Array:
-    """Which coordinate axis each unit vector lies along, -1 for any other direction."""
+    """The coordinate axis that each unit vector lies along, -1 for any other direction."""
     which = np.full(len(axes), -1)
     near = np.flatnonzero((np.abs(axes) > 0.9999).any(axis=1))
     which[near] = [-1 if (k := coordinate_axis(axis)) is None else k for axis in axes[near].tolist()]
@@ -205,11 +205,6 @@ def _less(x: list[float], basis: list[list[float]]) -> list[float]:
         along = dot(x, each)
         x = [a - along * b for a, b in zip(x, each, strict=True)]
     return x
-
-
-def dot(a: Flat, b: Flat) -> Scalar:
-    """Σ a b."""
-    return sum((x * y for x, y in zip(a, b, strict=True)), 0.0)
 
 
 def solution(A: Matrix, b: list[Scalar]) -> list[Scalar]:

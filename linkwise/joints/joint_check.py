@@ -130,7 +130,7 @@ class _Check:
         yield from _differ("transform after integrating a difference", back, "its end", _flat(joint.transform(other)))
 
     def _splits(self, q: list[float]) -> Iterator[str]:
-        """The parts make up the whole; what is given away rests in the parent and is not felt."""
+        """The parts make up the whole; the one that is given to the parent rests there, and takes no joint force."""
         points = self.rng.normal(size=(4, 3))
         moments = sum(p @ p * np.eye(3) - np.outer(p, p) for p in points)
         J = Sym3.of(*(float(moments[i][j]) for i, j in ((0, 0), (1, 1), (2, 2), (0, 1), (0, 2), (1, 2))))

@@ -18,9 +18,9 @@ from numpy.typing import ArrayLike
 from linkwise.algorithms import energy, jacobian, kinematics
 from linkwise.algorithms.catalogue import Trees
 from linkwise.array_types import Array
+from linkwise.checks import set_finite
 from linkwise.dataclass import dataclass, field
 from linkwise.errors import InputError
-from linkwise.mechanism.checks import set_finite
 from linkwise.mechanism.mechanism import Mechanism
 from linkwise.spatial import quaternions
 from linkwise.spatial.matrices import Mat3

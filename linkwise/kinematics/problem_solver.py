@@ -1,4 +1,4 @@
-"""Many targets, many starts: who runs next, and what is kept.
+"""Search for many targets from many starts: the order in which they run, and the results that are kept.
 
 Every target tries the same starts in the same order: the caller's guess, then rows of a table of random configurations.
 So a result does not depend on the batch it was part of. Passes run in portions; between them what has ended makes room,

@@ -15,9 +15,9 @@ from typing import Any, Literal
 
 from numpy.typing import ArrayLike
 
+from linkwise.checks import finite_numbers, set_finite
 from linkwise.dataclass import dataclass, replace
 from linkwise.errors import InputError, UnknownNameError
-from linkwise.mechanism.checks import finite_numbers, set_finite
 from linkwise.mechanism.fields import FluidBox, FluidEllipsoid, GravityCompensation
 from linkwise.mechanism.muscles import HillMuscle, Muscle
 from linkwise.mechanism.wrapping import Wrap
@@ -147,7 +147,7 @@ Transmission = JointTransmission | PathTransmission | FrameTransmission
 
 
 def ratio(one: Transmission, other: Transmission) -> float | None:
-    """How many times the length of one is that of the other; None where they do not run the same way."""
+    """Ratio of the length of one to that of the other; None where they do not run the same way."""
     x, y = _factors(one), _factors(other)
     found = next((x[place] / number for place, number in y.items() if number and place in x), None)
     if type(one) is not type(other) or found is None or x.keys() != y.keys():
@@ -297,7 +297,7 @@ SENSOR_KINDS: dict[str, tuple[str, int]] = {
 
 @dataclass(frozen=True, slots=True)
 class Zone:
-    """Where a touch sensor feels: a shape about its frame.
+    """Space in which a touch sensor feels: a shape about its frame.
 
     Args:
         shape: ``"sphere"``, ``"ellipsoid"``, ``"box"``, ``"cylinder"`` or ``"capsule"``.
@@ -314,7 +314,7 @@ class Zone:
             raise InputError("a zone of a touch sensor has no inside", got=repr(self.size), allowed="lengths above 0 m")
 
     def holds(self, points: Any) -> Any:
-        """Which of some points (..., 3) of the frame lie in it (...)."""
+        """For each of some points (..., 3) of the frame, whether it lies in it (...)."""
         x, y, z = (points[..., k] for k in range(3))
         a, b, c = self.size
         if self.shape == "box":
@@ -366,7 +366,7 @@ class Sensor:
 
     @property
     def size(self) -> int:
-        """How many numbers it reads."""
+        """Count of the numbers that it reads."""
         return SENSOR_KINDS[self.kind][1]
 
 

@@ -15,7 +15,7 @@ from linkwise.errors import InputError, ModelError, UnknownNameError
 from linkwise.joints import Fixed, Joint, Revolute
 from linkwise.mechanism.actuation import Actuator, Sensor, Spring
 from linkwise.mechanism.bodies_and_joints import IDENTITY, Part, Pose, number_of_node
-from linkwise.mechanism.checks import (
+from linkwise.mechanism.body_checks import (
     checked_inertia,
     checked_mass,
     checked_pose,

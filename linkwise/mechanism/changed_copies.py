@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from linkwise.checks import finite_numbers
 from linkwise.errors import InputError, ModelError, UnknownNameError
 from linkwise.joints import Joint
 from linkwise.mechanism.actuation import SENSOR_KINDS, Actuator, Sensor, Spring
 from linkwise.mechanism.bodies_and_joints import Body, Named, Part
-from linkwise.mechanism.checks import finite_numbers
 from linkwise.mechanism.closures.constraint import Closure, Relation
 from linkwise.mechanism.closures.instances import (
     ClosureInstance,
@@ -122,7 +122,7 @@ class ChangedCopies:
 
     def with_gravity(self, gravity: Sequence[float]) -> Self:
         """A copy with another gravity vector, in m/s²."""
-        from linkwise.mechanism.checks import checked_vector
+        from linkwise.mechanism.body_checks import checked_vector
 
         return replace(self, gravity=checked_vector(gravity, "gravity"))
 
@@ -135,7 +135,7 @@ class ChangedCopies:
         inertia: ArrayLike | None = None,
     ) -> Self:
         """A copy in which one body (or a body welded to another) has another mass, mass centre or inertia (3×3)."""
-        from linkwise.mechanism.checks import checked_inertia, checked_mass, checked_vector
+        from linkwise.mechanism.body_checks import checked_inertia, checked_mass, checked_vector
 
         if any(body.name == name and body.flexible is not None for body in self.bodies):
             raise InputError(

@@ -38,7 +38,7 @@ class Ground:
     name: str = "ground"
 
     def __post_init__(self) -> None:
-        from linkwise.mechanism.checks import checked_pose, checked_vector
+        from linkwise.mechanism.body_checks import checked_pose, checked_vector
 
         object.__setattr__(self, "placement", checked_pose(self.placement, f"the placement of {self.name!r}"))
         if not isinstance(self.shape, Geometry):
@@ -62,7 +62,7 @@ class Ground:
 
 @dataclass(frozen=True)
 class ContactRules:
-    """How a step with contact is solved.
+    """Rules by which a step with contact is solved.
 
     Args:
         solver: ``"dual"``: sweeps over impulses, and Newton steps, written out for every point; ``"primal"``: loops
@@ -128,7 +128,7 @@ class ContactRules:
         return self.smoothing if self.backward == "smooth" else 0.0
 
     def __post_init__(self) -> None:
-        from linkwise.mechanism.checks import finite_number, finite_numbers
+        from linkwise.checks import finite_number, finite_numbers
 
         if self.solver not in ("auto", "dual", "primal"):
             raise InputError("no such contact solver", got=repr(self.solver), allowed="auto, dual, primal")
@@ -326,7 +326,8 @@ def check_material(given: object) -> None:
 
 def check_outline(shape: Geometry) -> None:
     """Raise InputError for a shape that has no surface: sizes or corners that are missing, negative or not finite."""
-    from linkwise.mechanism.checks import checked_pose, finite_numbers
+    from linkwise.checks import finite_numbers
+    from linkwise.mechanism.body_checks import checked_pose
 
     of = f"the {shape.kind} of {shape.name!r}"
     if shape.kind not in get_args(Kind):

@@ -77,7 +77,7 @@ class Mimic:
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """Where something was read from, so that the files it names can be found later.
+    """Origin of what was read, so that the files it names can be found later.
 
     Args:
         file: the path of the file; None for a text.
@@ -90,7 +90,7 @@ class Source:
 
 @dataclass(frozen=True, slots=True)
 class Picture:
-    """A picture that a file lays on a shape. It is named, not read: whoever draws asks ``picture_file(geometry)``.
+    """A picture that a file lays on a shape. It is named, not read: a drawing reads ``picture_file(geometry)``.
 
     A mesh with coordinates of its own in the picture has it there. On other shapes it is projected along z: it covers
     the shape's extent along x and y ``repeat`` times, or, where ``uniform`` is set, squares with edges of 2 m.
@@ -110,7 +110,7 @@ Kind = Literal["mesh", "box", "sphere", "cylinder", "capsule", "ellipsoid", "pla
 """Kinds of shapes."""
 
 SIZES = {"box": 3, "sphere": 1, "cylinder": 2, "capsule": 2, "ellipsoid": 3, "heightfield": 2}
-"""How many numbers the size of a shape is, by its kind; of others none."""
+"""Count of the numbers in the size of a shape, by its kind; of others none."""
 
 
 FIRST_PAIR_BIT = 32

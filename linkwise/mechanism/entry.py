@@ -17,7 +17,7 @@ from linkwise.dataclass import dataclass
 from linkwise.errors import InputError, ModelError
 from linkwise.joints import Joint
 from linkwise.mechanism.bodies_and_joints import IDENTITY, Part, Pose
-from linkwise.mechanism.checks import (
+from linkwise.mechanism.body_checks import (
     checked_inertias,
     checked_masses,
     checked_poses,

@@ -10,8 +10,8 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
+from linkwise.checks import set_finite
 from linkwise.dataclass import dataclass
-from linkwise.mechanism.checks import set_finite
 from linkwise.spatial.scalar import Scalar, absolute, cross, dot, sqrt, where
 
 Vector = Sequence[Scalar]

@@ -29,7 +29,7 @@ from linkwise.spatial.inertia import RigidInertia
 from linkwise.spatial.matrices import Mat3
 from linkwise.spatial.moving import AccelerationField, RigidMotion
 from linkwise.spatial.scalar import Flat, Scalar, is_zero
-from linkwise.spatial.transforms import Factor, Rotation, Tilt, Transform, Turn
+from linkwise.spatial.transforms import Rotation, Tilt, Transform, TransformFactor, Turn
 from linkwise.spatial.vectors import Force, Motion, Vec
 
 
@@ -105,7 +105,7 @@ class NodeShape:
         self.Q = QuadraticForm(node.Q)
         self.turns_about = [k for k in range(3) if node.Lambda[k].any()]
 
-    def factors(self, eta: Flat) -> list[Factor]:
+    def factors(self, eta: Flat) -> list[TransformFactor]:
         """From the root to the node: to its place, and the rotation."""
         node = self.node(eta)
         if node.c is None or node.sc is None:
@@ -161,7 +161,7 @@ class Deflected(NodeFactor):
         return Motion(ang, self._shape.Q.value(rates))
 
 
-def _cayley(c: Vec, s: Scalar, sc: Vec, about: Sequence[int]) -> Factor:
+def _cayley(c: Vec, s: Scalar, sc: Vec, about: Sequence[int]) -> TransformFactor:
     """1 + 2s(c~ + cc* - c·c): a turn about one axis where c keeps to one, a tilt where it keeps to two."""
     k = sc + sc
     if len(about) == 1:
@@ -321,7 +321,7 @@ class FlexibleLink(Link):
         return self.coordinates(q)[: self.modes]
 
 
-class _Varying:
+class _VaryingInertia:
     """Stands where a rigid link has its constant inertia: a text that asks for it is for rigid links only."""
 
     def __init__(self, name: str) -> None:
@@ -350,7 +350,7 @@ def flexible_link(
         "q_start": link.q_start - m,
         "v_start": link.v_start - m,
         "armature": ((0.0,) * m + tuple(link.armature)),
-        "inertia": _Varying(link.name),
+        "inertia": _VaryingInertia(link.name),
     }
     if any(not is_zero(x) for x in flatten(link.inertia)[0]):
         lumps = [Lump(0, link.inertia), *lumps]

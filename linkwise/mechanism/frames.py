@@ -18,7 +18,7 @@ from linkwise.dataclass import dataclass
 from linkwise.joints.directions import turns_z_to
 from linkwise.mechanism.bodies_and_joints import IDENTITY, Pose
 from linkwise.mechanism.mechanism import Mechanism
-from linkwise.spatial.transforms import Factor, Shift, Transform, Turn
+from linkwise.spatial.transforms import Shift, Transform, TransformFactor, Turn
 from linkwise.spatial.vectors import Vec
 
 SNAP = 2e-15  # what rounding leaves of an exact zero or one, relative to the largest number beside it
@@ -45,7 +45,7 @@ class Placements:
 
     def one(self, k: int, turns: int = 2) -> Transform:
         """The transform of one link, with its first two turns or all three, identities left out."""
-        factors: list[Factor] = []
+        factors: list[TransformFactor] = []
         if self.l[k].any():
             factors.append(Shift(Vec.of(self.l[k].tolist())))
         for axis, numbers in ((2, self.z), (0, self.x), (2, self.last))[:turns]:
@@ -133,7 +133,7 @@ class AlignedFrames:
         slides = (own == _SYMMETRIES["direction"]) & ~self.free
 
         def feet(which: Array) -> None:
-            """Where the common normals of skew axes stand: on the parent's line, whose point does not matter."""
+            """Puts the common normals of skew axes on the parent's line, whose point does not matter."""
             back = X[which, :3, :3].transpose(0, 2, 1)
             point = times(back, self.o[parents[which]] - X[which, :3, 3]) - self.J[which, :3, 3]
             across_u = np.cross(u[which], np.cross(z[which], u[which]))  # z - (z·u) u, to all digits

@@ -32,7 +32,7 @@ def joined(
         places: named frames: the body that each is on, the pose there, and the node of a body that deforms.
         allow_massless: whether a body at the end of a branch may have no mass.
     """
-    home: dict[str, _Home] = {"world": _Home(-1, None)}
+    home: dict[str, _NamedHome] = {"world": _NamedHome(-1, None)}
     moving: list[Entry] = []
     seats: list[tuple[int, Pose, int]] = []  # of the moving ones: on which body, where, on which node
     welds: list[tuple[int, FloatArray, int, Entry]] = []  # of the others on these, likewise
@@ -44,14 +44,14 @@ def joined(
         on = home[entry.parent]
         placement, node = on.placed(entry.placement), entry.node or on.node
         if entry.joint.nv or entry.flexible is not None:
-            home[entry.name] = _Home(len(moving), None)
+            home[entry.name] = _NamedHome(len(moving), None)
             seats.append((on.body, placement, node))
             moving.append(entry)
             continue
         X = np.array(placement)
         if entry.joint_frame != IDENTITY:
             X = X @ inverse_pose(np.array(entry.joint_frame))
-        home[entry.name] = _Home(on.body, X, node)
+        home[entry.name] = _NamedHome(on.body, X, node)
         frames.append(Frame(entry.name, on.body, rows(X), node))
         if on.body >= 0:
             welds.append((on.body, X, node, entry))
@@ -79,8 +79,8 @@ def joined(
 
 
 @dataclass(slots=True)
-class _Home:
-    """Where a named body is: a pose on a moving body (-1: the world), or on a node of one that deforms."""
+class _NamedHome:
+    """Place of a named body: a pose on a moving body (-1: the world), or on a node of one that deforms."""
 
     body: int
     pose: FloatArray | None

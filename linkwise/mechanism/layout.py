@@ -33,7 +33,7 @@ from linkwise.memoized import cached_property, no_search_for_cycles
 from linkwise.spatial.inertia import RigidInertia
 from linkwise.spatial.matrices import Mat3, Sym3
 from linkwise.spatial.scalar import Flat, Scalar, cos, sin
-from linkwise.spatial.transforms import Factor, Rotation, Shift, Transform, Turn
+from linkwise.spatial.transforms import Rotation, Shift, Transform, TransformFactor, Turn
 from linkwise.spatial.vectors import Vec
 
 if TYPE_CHECKING:
@@ -94,12 +94,12 @@ class ManyLinks(Sequence[Link]):
 
     @cached_property
     def q_start(self) -> Array:
-        """Where each joint's coordinates begin in q (n)."""
+        """The first place in q of each joint's coordinates (n)."""
         return np.array([joint.q_slice.start for joint in self.mechanism.joints], int)
 
     @cached_property
     def v_start(self) -> Array:
-        """Where each joint's freedoms begin in v (n)."""
+        """The first place in v of each joint's freedoms (n)."""
         return np.array([joint.v_slice.start for joint in self.mechanism.joints], int)
 
     @cached_property
@@ -230,7 +230,11 @@ def _frames(mechanism: Mechanism, values: Values, parts: Parts) -> AlignedFrames
 
 
 def _one_by_one(
-    mechanism: Mechanism, values: Values, frames: AlignedFrames | BodyFrames, constant: ManyLinks, regroup: bool
+    mechanism: Mechanism,
+    values: Values,
+    frames: AlignedFrames | BodyFrames,
+    constant: ManyLinks,
+    regroup: bool,
 ) -> tuple[Sequence[Link], RigidInertia]:
     """Links that deform, or whose constants may be any scalar: those of constants, with what differs put in."""
     links: list[Link] = []
@@ -269,7 +273,7 @@ def placed_at(xyz: Flat, rpy: Flat) -> Transform:
 def _free_placement(values: Values, body: Body, frames: AlignedFrames | BodyFrames) -> Transform:
     """The parent's frame, undone; then the placement as the parameters give it; then the joint's axis."""
     R_parent, o_parent = frames.R[body.parent], frames.o[body.parent]
-    factors: list[Factor] = [
+    factors: list[TransformFactor] = [
         *_rigid(R_parent.T, -R_parent.T @ o_parent).factors,
         *placed_at(values.xyz(body), values.rpy(body)).factors,
         *_rigid(frames.after_joint_frame(body.index), np.zeros(3)).factors,

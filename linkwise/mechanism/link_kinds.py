@@ -18,11 +18,11 @@ from linkwise.mechanism.layout import ManyLinks
 from linkwise.mechanism.tree import Link
 from linkwise.spatial.flattening import flatten, taken_apart
 from linkwise.spatial.scalar import Flat, Matrix, Scalar
-from linkwise.spatial.transforms import Factor, Rotation, Shift, Transform, Turn
+from linkwise.spatial.transforms import Rotation, Shift, Transform, TransformFactor, Turn
 from linkwise.spatial.vectors import Vec
 
 Forms = Mapping[str, Callable[[Transform], Transform]]
-"""How a link's transforms are written, by the names of their fields, so that many links have the same shape."""
+"""Forms of a link's transforms, by the names of their fields, so that many links have the same shape."""
 
 
 @dataclass(frozen=True)
@@ -125,13 +125,13 @@ def _constants(link: Link, forms: Forms) -> list[object]:
 
 def padded(placement: Transform) -> Transform:
     """A placement in the one shape that nearly all have: a shift, a turn about z if there is one, a turn about x."""
-    shift: Factor = Shift(Vec.zero())
+    shift: TransformFactor = Shift(Vec.zero())
     rest = list(placement.factors)
     if rest and isinstance(rest[0], Shift):
         shift = rest.pop(0)
     turn_z = [f for f in rest[:1] if isinstance(f, Turn) and f.axis == 2]
     rest = rest[len(turn_z) :]
-    turn_x: Factor = Turn(0, 1.0, 0.0)
+    turn_x: TransformFactor = Turn(0, 1.0, 0.0)
     if rest and isinstance(rest[0], Turn) and rest[0].axis == 0:
         turn_x = rest.pop(0)
     return Transform(shift, *turn_z, turn_x, *rest)

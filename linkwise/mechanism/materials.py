@@ -54,7 +54,8 @@ class Material:
     directions: int = 6
 
     def __post_init__(self) -> None:
-        from linkwise.mechanism.checks import checked_vector, finite_number, finite_numbers
+        from linkwise.checks import finite_number, finite_numbers
+        from linkwise.mechanism.body_checks import checked_vector
 
         said = "0 or more: one number, or two, along and across a direction"
         friction = finite_numbers(self.friction, "the friction of a material", least=0.0, allowed=said)

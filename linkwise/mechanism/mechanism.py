@@ -160,9 +160,9 @@ class Mechanism(ChangedCopies, PerFreedom):
     closures: Named[ClosureInstance | RelationInstance] = Named()  # it does not change
     """Closures of loops and couplings of joints, in the order they were added; also found by name."""
     _closure_solver: str = "auto"
-    """How accelerations under closures are found, by name."""
+    """The name of the way in which accelerations under closures are found."""
     _closure_reference: Reference | None = None
-    """Where a solver that needs to know it beforehand chooses its freedoms."""
+    """Configuration at which a solver chooses its freedoms, if it must do so beforehand."""
     actuators: tuple[Actuator, ...] = ()
     """Actuators by a file, also found by name; they act through :class:`linkwise.Drives`."""
     sensors: tuple[Sensor, ...] = ()

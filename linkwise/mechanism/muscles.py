@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import math
 
+from linkwise.checks import set_finite
 from linkwise.dataclass import dataclass, replace
 from linkwise.errors import InputError
-from linkwise.mechanism.checks import set_finite
 from linkwise.spatial.scalar import Flat, Scalar, exp, log, sinh, sqrt, where, within
 
 
@@ -188,7 +188,7 @@ class HillMuscle:
         return -self.force * law * cosine
 
     def rate(self, a: Scalar, l: Scalar, l_dot: Scalar, x: Flat) -> list[Scalar]:
-        """How the fibre's length changes, 1/s: so fast that fibre and tendon pull alike, but no faster than v_max."""
+        """Rate of the fibre's length, 1/s: so fast that fibre and tendon pull alike, but no faster than v_max."""
         if self.tendon_stiffness is None:
             return []
         a = where(a > self.least, a, self.least)

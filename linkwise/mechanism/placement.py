@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from linkwise.array_types import FloatArray
-from linkwise.mechanism.checks import checked_vector, warn_of_degrees
+from linkwise.mechanism.body_checks import checked_vector, warn_of_degrees
 
 ANGLE_SNAP = 1e-11
 """Radians. An angle this near to a multiple of π/2 is taken to be that multiple (see `cos_sin`)."""

@@ -24,11 +24,12 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from linkwise.array_types import FloatArray
+from linkwise.checks import finite_number, finite_numbers
 from linkwise.dataclass import dataclass, field, replace
 from linkwise.errors import InputError
 from linkwise.joints.directions import turn_z_to
 from linkwise.mechanism.bodies_and_joints import rows
-from linkwise.mechanism.checks import checked_pose, checked_vector, finite_number, finite_numbers
+from linkwise.mechanism.body_checks import checked_pose, checked_vector
 from linkwise.mechanism.contacts import check_material
 from linkwise.mechanism.description import Geometry
 from linkwise.mechanism.materials import Material
@@ -39,7 +40,7 @@ Point = Sequence[float]
 Colour = tuple[float, float, float] | tuple[float, float, float, float]
 
 
-class Options(TypedDict, total=False):
+class ShapeOptions(TypedDict, total=False):
     """Options of any shape.
 
     Args:
@@ -118,19 +119,19 @@ class BodyShape:
         return f"<BodyShape: {kinds or 'nothing'}; {self.mass:.6g} kg>"
 
 
-def box(size: Sequence[float], **options: Unpack[Options]) -> BodyShape:
+def box(size: Sequence[float], **options: Unpack[ShapeOptions]) -> BodyShape:
     """A box.
 
     Args:
         size: its edges (3) along x, y and z, m.
-        options: ``mass`` or ``density``, ``placement``, ``rgba``, ``collides``, ``visible``, …; see :class:`Options`.
+        options: ``mass`` or ``density``, ``placement``, ``rgba``, ``collides``, …; see :class:`ShapeOptions`.
     """
     x, y, z = (finite_number(edge, "an edge of a box", above=0.0) for edge in checked_vector(size, "the size of a box"))
     moments = [(y * y + z * z) / 12, (x * x + z * z) / 12, (x * x + y * y) / 12]
     return _shape("box", (x, y, z), x * y * z, np.diag(moments), options)
 
 
-def sphere(radius: float, **options: Unpack[Options]) -> BodyShape:
+def sphere(radius: float, **options: Unpack[ShapeOptions]) -> BodyShape:
     """A ball.
 
     Args:
@@ -142,7 +143,11 @@ def sphere(radius: float, **options: Unpack[Options]) -> BodyShape:
 
 
 def cylinder(
-    radius: float, length: float | None = None, *, ends: tuple[Point, Point] | None = None, **options: Unpack[Options]
+    radius: float,
+    length: float | None = None,
+    *,
+    ends: tuple[Point, Point] | None = None,
+    **options: Unpack[ShapeOptions],
 ) -> BodyShape:
     """A cylinder, along z, or from one point to another.
 
@@ -159,7 +164,11 @@ def cylinder(
 
 
 def capsule(
-    radius: float, length: float | None = None, *, ends: tuple[Point, Point] | None = None, **options: Unpack[Options]
+    radius: float,
+    length: float | None = None,
+    *,
+    ends: tuple[Point, Point] | None = None,
+    **options: Unpack[ShapeOptions],
 ) -> BodyShape:
     """A cylinder with half balls at its ends, along z, or from one point to another.
 
@@ -178,7 +187,7 @@ def capsule(
     return _shape("capsule", (r, l), volume, np.diag([across, across, along]) / volume, options)
 
 
-def rod(start: Point, end: Point, radius: float, **options: Unpack[Options]) -> BodyShape:
+def rod(start: Point, end: Point, radius: float, **options: Unpack[ShapeOptions]) -> BodyShape:
     """A round bar from one point to another: a :func:`cylinder` between them.
 
     Args:
@@ -189,7 +198,9 @@ def rod(start: Point, end: Point, radius: float, **options: Unpack[Options]) -> 
     return cylinder(radius, ends=(start, end), **options)
 
 
-def mesh(path: str | PathLike[str], *, scale: float | Sequence[float] = 1.0, **options: Unpack[Options]) -> BodyShape:
+def mesh(
+    path: str | PathLike[str], *, scale: float | Sequence[float] = 1.0, **options: Unpack[ShapeOptions]
+) -> BodyShape:
     """A body from the file of its surface (STL, OBJ, PLY, GLB, COLLADA; needs the extra ``viz``).
 
     Mass centre and inertia are those of what the surface encloses, which must be closed where it shall have a mass.
@@ -280,15 +291,15 @@ def _shape(
     size: tuple[float, ...],
     volume: float,
     inertia: FloatArray,
-    options: Options,
+    options: ShapeOptions,
 ) -> BodyShape:
     """A shape around its own middle, from its inertia for each kilogram."""
     return _weighed(Geometry(kind, size, None, (1.0, 1.0, 1.0), _ROWS, ""), volume, np.zeros(3), inertia, options)
 
 
-def _weighed(shape: Geometry, volume: float, com: FloatArray, inertia: FloatArray, options: Options) -> BodyShape:
+def _weighed(shape: Geometry, volume: float, com: FloatArray, inertia: FloatArray, options: ShapeOptions) -> BodyShape:
     """A shape with its mass, in its place on the body."""
-    unknown = set(options) - set(Options.__annotations__)
+    unknown = set(options) - set(ShapeOptions.__annotations__)
     if unknown:
         raise InputError(
             f"a {shape.kind} has no {sorted(unknown)[0]!r}", got=repr(sorted(unknown)), allowed=", ".join(_SAID)
@@ -321,7 +332,7 @@ def _weighed(shape: Geometry, volume: float, com: FloatArray, inertia: FloatArra
     return weighed.placed(options["placement"]) if "placement" in options else weighed
 
 
-_SAID = tuple(Options.__annotations__)
+_SAID = tuple(ShapeOptions.__annotations__)
 _OF_CONTACT = ("label", "contype", "conaffinity", "material")
 
 
@@ -333,7 +344,7 @@ def _colour(rgba: Sequence[float]) -> tuple[float, float, float, float]:
     return red, green, blue, opacity
 
 
-def _length(length: float | None, ends: tuple[Point, Point] | None, options: Options) -> float:
+def _length(length: float | None, ends: tuple[Point, Point] | None, options: ShapeOptions) -> float:
     """The length of something round; of one between two points, its place goes to the options."""
     if ends is None:
         if length is None:

@@ -44,7 +44,7 @@ class Field(Generic[T]):
 
 
 class Sweeps(Protocol):
-    """How some links run what :mod:`linkwise.algorithms.sweeps` asks for; each is explained there."""
+    """The sweeps of :mod:`linkwise.algorithms.sweeps` over some links; each is explained there."""
 
     @property
     def rolls(self) -> bool:
@@ -97,7 +97,7 @@ class LinkByLink:
 
     @property
     def places(self) -> int:
-        """How many links a field has room for: the indices of these links are below it."""
+        """Number of links that a field has room for: the indices of these links are below it."""
         return len(self.links)
 
     def outward(self, step: Callable[[Any, Any], Any], root: Any, keeps: bool) -> Field[Any]:
@@ -244,7 +244,7 @@ class Link:
         return self.inertia
 
     def M_slopes(self, q: Flat, X: Motion) -> list[Any]:
-        """How M X changes with each modal coordinate, X held; nothing for a link that does not deform."""
+        """Derivatives of M X by each modal coordinate, X held; nothing for a link that does not deform."""
         return []
 
     def wrench(self, q: Flat, motion: Any) -> Force:
@@ -256,7 +256,7 @@ class Link:
         return self.inertia.wrench(field)
 
     def moving(self, root: RigidMotion, V_J: Motion, A_J: Motion) -> Any:
-        """How the link moves, from the motion of its frame and what its axes add to the parent's."""
+        """Motion of the link, from that of its frame and what its axes add to the parent's."""
         return root
 
     def elastic_energy(self, q: Flat) -> Scalar:
@@ -300,7 +300,7 @@ class Tree(LinkByLink):
     root: Transform
     """World to root frame, constant."""
     base_inertia: RigidInertia
-    """Inertia that the links handed to the root frame because no joint moves it."""
+    """Inertia of links that counts to the root frame, because no joint moves it."""
 
     def __iter__(self) -> Iterator[Link]:
         return iter(self.links)

@@ -10,9 +10,9 @@ from __future__ import annotations
 import math
 from typing import Literal, NamedTuple
 
+from linkwise.checks import set_finite
 from linkwise.dataclass import dataclass
 from linkwise.errors import UnknownNameError
-from linkwise.mechanism.checks import set_finite
 from linkwise.spatial.scalar import Flat, Scalar, absolute, asin, atan2, cos, cross, dot, is_constant, sin, sqrt, where
 
 Point = Flat
@@ -23,7 +23,7 @@ _NEWTON = 10  # steps; convergence is monotone and in the end quadratic
 
 
 class WrapTouch(NamedTuple):
-    """Where a way touches a shape, in the axes of the shape."""
+    """Points in which a way touches a shape, in the axes of the shape."""
 
     touches: Scalar
     """Whether it does; if not, the rest means nothing."""
@@ -58,7 +58,7 @@ class Wrap:
         set_finite(self, "radius", f"the wrap at {self.frame!r}", above=0.0)
 
     def touch(self, a: Point, b: Point, side: Point | None = None) -> WrapTouch:
-        """Where the way from a to b touches; all points (3) in the axes of the shape."""
+        """Points in which the way from a to b touches; all points (3) in the axes of the shape."""
         ex, ey = _plane_through(a, b) if self.shape == "sphere" else ((1.0, 0.0, 0.0), (0.0, 1.0, 0.0))
         one, two = ((dot(point, ex), dot(point, ey)) for point in (a, b))
         if side is None:

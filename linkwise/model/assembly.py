@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 _ATTEMPTS = 24
 """Guesses that are tried: the user's own first, then others around it, further and further away."""
 _NEAREST, _FURTHER, _FURTHEST = 0.03, 1.4, 2.0
-"""How far off the second guess is, by which factor each is further than the one before, and the most: rad or m."""
+"""Distance of the second guess, the factor from each to the next, and the largest distance: rad or m."""
 _LONGEST = 1.0
 """Rad or m in one step: further away a linear model of a loop says nothing."""
 

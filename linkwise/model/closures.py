@@ -259,7 +259,7 @@ class Closures(ConfigurationSpace):
 
     @property
     def _place_rows(self) -> list[int]:
-        """Which of all equations are between places."""
+        """Numbers of the equations that are between places."""
         return [row for row, is_place in enumerate(self._are_places) if is_place]
 
     @property

@@ -12,8 +12,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from linkwise.array_types import Array
+from linkwise.checks import finite_number
 from linkwise.errors import InputError
-from linkwise.mechanism.checks import finite_number
 from linkwise.model.compiled_methods import ByName, Group, Methods
 
 if TYPE_CHECKING:
@@ -154,12 +154,12 @@ _LISTED = 4
 
 
 class Contacts(Group):
-    """Where the bodies of a model touch, and what comes of it: ``model.contacts.points(q)``."""
+    """Contacts of a model's bodies, and what comes of them: ``model.contacts.points(q)``."""
 
     attribute = "contacts"
 
     def __repr__(self) -> str:
-        """How many pairs may touch, at how many points, and the first of them."""
+        """Counts of the pairs that may touch and of their points, and the first pairs."""
         from linkwise.contact.scene import points_of
 
         try:
@@ -175,7 +175,7 @@ class Contacts(Group):
         return self.model._contact_scene
 
     def points(self, q: ArrayLike, **others: Unpack[ByName]) -> ContactPoints:
-        """Where bodies touch or come nearest: gap (..., n), point and normal (..., n, 3), tangents (..., n, 2, 3).
+        """Points where bodies touch or are nearest: gap (..., n), point and normal (..., n, 3), tangents (…, 2, 3).
 
         Of a scene with many points the nearest are given, ``ContactRules.points`` of them, in the order of their gaps;
         ``number`` says which they are.

@@ -212,7 +212,7 @@ def _across(M: Array, J: Array, gamma: Array) -> Array:
 
 
 def _steps(rates: Array, v: Array, vdot: Array, dt: float) -> int:
-    """How many steps the fastest of some states needs; none at rest."""
+    """Number of steps that the fastest of some states needs; none at rest."""
     n = v.shape[-1]
     if np.abs(v).max(initial=0.0) * dt + np.abs(vdot).max(initial=0.0) * dt * dt / 2.0 <= _AT_REST:
         return 0

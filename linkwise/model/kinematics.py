@@ -1,4 +1,4 @@
-"""Where the bodies of a model are and how they move, and configurations that bring them where they should be."""
+"""Poses and motions of a model's bodies, and configurations that bring them where they should be."""
 
 from __future__ import annotations
 

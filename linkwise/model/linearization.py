@@ -417,7 +417,7 @@ def _closed(
         return np.asarray(np.einsum(f"...{by},...bk->...bji", second, direction))
 
     def columns(own: slice, others: slice, of_tree: Array) -> Array:
-        """How the derivatives of v̇ along the directions ``own`` change along the ``others``: (..., i, a, b)."""
+        """Changes along the ``others`` of the derivatives of v̇ along the directions ``own``: (..., i, a, b)."""
         first = [np.asarray(d)[..., None, own, :] for d in directions]
         then = [np.asarray(d)[..., others, None, :] for d in directions]
         held = bent.general(*given, *first, *then, threads=threads)

@@ -1,4 +1,4 @@
-"""How a model comes by its functions: which text, how its sweeps run, and the shortest way to call it.
+"""The functions of a model: their texts, the way their sweeps run, and the shortest way to call them.
 
 Functions that belong to a mechanism are taken as they are when a model is built. A model is frozen, and its functions
 are traced one by one, whenever they are first asked for. Were a function of a joint or a closure asked each time, one
@@ -203,16 +203,6 @@ def list_methods(model: type[Model], *groups: type[Group]) -> None:
             for owner in (kinds[group] if group else model).__mro__:
                 if name in vars(owner) and vars(owner)[name] is method:
                     setattr(owner, name, QuickMethod(function, method))
-
-
-def method_of(model: Model, function: str) -> Method:
-    """The method of a model, or of one of its groups, that is this function of the catalogue; or has this name."""
-    *groups, name = (EVERY[function].method or function if function in EVERY else function).split(".")
-    owner: object = model
-    for group in groups:
-        owner = getattr(owner, group)
-    method: Method = getattr(owner, name)
-    return method
 
 
 _MEANINGS = {name: given.meaning for name, given in INPUTS.items() if given.meaning} | {

@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike
 from linkwise.algorithms.catalogue import Trees
 from linkwise.algorithms.regressor import inertial_parameters
 from linkwise.array_types import Array
+from linkwise.checks import check_choice
 from linkwise.dataclass import dataclass, fields, replace
 from linkwise.errors import InputError, no_attribute
 from linkwise.mechanism.bodies_and_joints import Named
@@ -112,7 +113,7 @@ class Model(
             t: time (...), for closures that depend on it; zero if left out.
             p: run-time parameters (np), one set for all states.
             frames: ``"body"`` gives blocks in the bodies' frames. ``"link"`` gives them in frames chosen along the
-                joints, with what of an inertia a joint does not feel handed to its parent: cheaper when compiled.
+                joints, and counts to its parent what of an inertia no joint moves: cheaper when compiled.
                 Joint-space results (D, HφMφ*H*, its inverse, HψK, Hφf, …) are the same; vectors and blocks over the
                 links are not the bodies', and M, R, P, b and f are regrouped: H M H* alone, say, is not that of the
                 bodies.
@@ -209,8 +210,7 @@ class Model(
         Unrolled code is faster and takes longer to compile; "auto" rolls models of more than some sixty bodies, unless
         most of what loops would compute is zero, as where many closures each hold a few bodies side by side.
         """
-        if sweeps not in ("auto", "rolled", "unrolled"):
-            raise InputError("no such way to run sweeps", got=repr(sweeps), allowed='"auto", "rolled" or "unrolled"')
+        check_choice("way to run sweeps", sweeps, ("auto", "rolled", "unrolled"))
         return replace(self, _sweeps=sweeps)
 
     def with_closure_solver(

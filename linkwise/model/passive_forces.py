@@ -43,7 +43,7 @@ from linkwise.trace.program import Call
 if TYPE_CHECKING:
     from linkwise.contact.scene import Meeting
     from linkwise.model.model import Model
-    from linkwise.sim.rules import JointRules
+    from linkwise.sim.joint_rules import JointRules
 
 CAUSES = ("springs", "damping", "friction", "compensation", "fluid", "contact")
 
@@ -102,36 +102,16 @@ class PassiveForces:
 
     Args:
         model: the mechanism.
-        springs, damping, friction, fields, contact: whether they act.
-        friction_speed: speed at which friction, -f tanh(v / friction_speed), reaches three quarters of its value.
+        rules: of a simulation, which say what acts; all of it if not given.
+        in_steps: whether steps find contacts and dry friction by themselves.
     """
 
-    def __init__(
-        self,
-        model: Model,
-        springs: bool = True,
-        damping: bool = True,
-        friction: bool = True,
-        friction_speed: float = FRICTION_SPEED,
-        fields: bool = True,
-        contact: bool = True,
-    ) -> None:
-        self.model, self.contact = model, contact
-        self.springs, self.damping, self.friction, self.friction_speed = springs, damping, friction, friction_speed
-        self.fields = model.fields if fields else ()
-
-    @classmethod
-    def under(cls, model: Model, rules: JointRules | None, *, in_steps: bool = False) -> PassiveForces:
-        """Those that act under the rules of a simulation, the usual ones if not given.
-
-        ``in_steps``: whether steps find contacts and dry friction by themselves.
-        """
-        if rules is None:
-            return cls(model)
-        friction = rules.friction and not in_steps
-        return cls(
-            model, rules.springs, rules.damping, friction, rules.friction_speed, rules.fields, contact=not in_steps
-        )
+    def __init__(self, model: Model, rules: JointRules | None = None, *, in_steps: bool = False) -> None:
+        self.model, self.contact = model, not in_steps
+        self.springs, self.damping = rules is None or rules.springs, rules is None or rules.damping
+        self.friction = rules is None or (rules.friction and not in_steps)
+        self.friction_speed = FRICTION_SPEED if rules is None else rules.friction_speed
+        self.fields = model.fields if rules is None or rules.fields else ()
 
     @property
     def choices(self) -> tuple[Hashable, ...]:
@@ -254,7 +234,7 @@ class PassiveForces:
             yield "friction", tanh(speed(places, spring.transmission) * smooth) * (-spring.friction) * on
 
     def _stretch(self, spring: Spring, places: MovingFrames) -> Scalar:
-        """How far beyond its slack."""
+        """Length beyond its slack."""
         l = length(places, spring.transmission)
         low, high = spring.rest
         if low == high:
@@ -443,7 +423,7 @@ class Passive(Methods):
             [-8.0]
         """
         model = self._whole
-        texts = PassiveForces.under(model, rules)
+        texts = PassiveForces(model, rules)
 
         def made() -> CompiledFunction:
             names = ("q", "v", "p") if model._parameter_names else ("q", "v")
@@ -471,7 +451,7 @@ class Passive(Methods):
             from linkwise.sim.acting import acting
 
             return acting(model, control, rules, t, p)
-        texts = PassiveForces.under(model, rules)
+        texts = PassiveForces(model, rules)
         if not texts.there_are:
             return None
 

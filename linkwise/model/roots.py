@@ -37,7 +37,7 @@ def nearest_root(
     room: Callable[[Array], tuple[Array, Array]] | None = None,
     longest: float = np.inf,
 ) -> tuple[Array, Array]:
-    """Where the residual is below ``tol`` or cannot be made smaller, and what it is there.
+    """States whose residual is below ``tol`` or cannot be made smaller, and that residual.
 
     Args:
         residual: e (k, m) of the states ``x`` (k, …) with the numbers ``which`` (k) in the batch.

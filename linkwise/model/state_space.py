@@ -20,7 +20,7 @@ from linkwise.model.passive_forces import Acting, refuse_touching
 from linkwise.targets import check_on_host
 
 if TYPE_CHECKING:
-    from linkwise.sim.rules import JointRules
+    from linkwise.sim.joint_rules import JointRules
 
 
 class StateSpace(NamedTuple):
@@ -218,7 +218,7 @@ class Sensitivities(StateSpaces):
         control: object = None,
         rules: JointRules | None = None,
     ) -> Sensitivity:
-        """How a whole trajectory depends on where it starts, on the forces and on run-time parameters (Jain 1993 §1).
+        """Derivatives of a whole trajectory by its start, the forces and run-time parameters (Jain 1993 §1).
 
         The linearised model is integrated along the trajectory: each step of the classical Runge–Kutta method is
         differentiated exactly, so the result is the derivative of the trajectory that is returned.

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from linkwise.array_types import Array
+from linkwise.checks import check_choice
 from linkwise.errors import InputError, LinkwiseError
 from linkwise.mechanism.actuation import JointTransmission
 from linkwise.model.compiled_methods import Group
@@ -17,7 +18,7 @@ from linkwise.model.roots import nearest_root
 from linkwise.model.transmissions import closures_along
 
 if TYPE_CHECKING:
-    from linkwise.sim.rules import JointRules
+    from linkwise.sim.joint_rules import JointRules
 
 
 _ROWS = {"all": slice(0, 6), "rotation": slice(0, 3), "position": slice(3, 6)}
@@ -176,7 +177,7 @@ class Statics(Group):
         return tau
 
     def support_margin(self, q: ArrayLike, points: ArrayLike) -> Array:
-        """How far (..., m) the mass centre, seen along gravity, is inside the polygon around ground points.
+        """Distance (..., m) of the mass centre, seen along gravity, from the edge of the polygon around ground points.
 
         Positive: the model stands. Negative: it tips, and this is how far the mass centre is outside.
 
@@ -205,8 +206,7 @@ class Statics(Group):
             rows: of all six motions, or of velocities (``"position"``) or rates of turn (``"rotation"``) alone.
             p: run-time parameters (..., np).
         """
-        if rows not in _ROWS:
-            raise InputError("no such rows", got=repr(rows), allowed='"all", "position" or "rotation"')
+        check_choice("rows", rows, tuple(_ROWS))
         J = self.model._run("jacobian", q, p=p, **self.model._at(body, None))[..., _ROWS[rows], :]
         size: Array = (
             np.prod(np.linalg.svd(J, compute_uv=False), axis=-1)
@@ -287,7 +287,7 @@ class Statics(Group):
 
 
 def support_margin(centre: Array, points: ArrayLike, gravity: Array) -> Array:
-    """How far (...) mass centres (..., 3), seen along gravity, are inside the convex hulls of points (..., n, 3)."""
+    """Distances (...) of mass centres (..., 3), seen along gravity, from the edges of hulls of points (..., n, 3)."""
     ground = np.asarray(points, float)
     if ground.ndim < 2 or ground.shape[-1] != 3 or ground.shape[-2] < 3:
         raise InputError("points have the wrong shape", got=str(ground.shape), allowed="(..., n, 3), n of 3 or more")

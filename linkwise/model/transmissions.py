@@ -36,7 +36,7 @@ class TendonLength(NamedTuple):
 
 
 class MovingFrames:
-    """Where frames and joints are in one state and how they move, each found once.
+    """Frames and joints in one state, with their motions, each found once.
 
     Args:
         model: the mechanism.

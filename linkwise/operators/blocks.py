@@ -33,7 +33,7 @@ from linkwise.operators.links import RigidLinks
 from linkwise.spatial.scalar import Flat, Scalar
 
 LinkT = TypeVar("LinkT")
-"""Where a step of a sweep is: one link, or all links of a level."""
+"""Links of one step of a sweep: one, or all of a level."""
 Block = Any
 """A matrix or a part of a vector, of one link or of all links of a level."""
 Field = Any
@@ -60,7 +60,7 @@ class Space:
 
     @cached_property
     def starts(self) -> tuple[int, ...]:
-        """Where each block begins, and at last where all end."""
+        """The beginning of each block, and at last the end of all."""
         return (0, *accumulate(self.sizes))
 
     @property

@@ -21,7 +21,7 @@ Point = str | tuple[str, Sequence[float]]
 
 
 def places(points: Point | Sequence[Point], find: Callable[[str], Place]) -> tuple[str, list[Place]]:
-    """How the points are called, and where they are on the links."""
+    """The name of the points, and their places on the links."""
     listed = [points] if isinstance(points, str) or _is_pair(points) else list(points)
     found, labels = [], []
     for point in listed:
@@ -62,7 +62,7 @@ def _pair(point: object) -> tuple[str, list[float]]:
 
 
 @dataclass(frozen=True)
-class Closing:
+class ClosingEquations:
     """Constraints of a mechanism in one state (or many, in lanes): points, rows A on their motions, and A J v̇ = U."""
 
     places: Sequence[Place]
@@ -87,7 +87,7 @@ class Closing:
         return Space("points of closure", (6,) * len(self.places), of_points=True)
 
 
-def closing(tree: Tree, q: Flat, v: Flat | None, constraints: Sequence[Constraint], t: Scalar) -> Closing:
+def closing(tree: Tree, q: Flat, v: Flat | None, constraints: Sequence[Constraint], t: Scalar) -> ClosingEquations:
     """The points, the rows and U of all constraints, from the same equations that the solvers take."""
     each, _ = equations(tree, q, [0.0] * tree.nv if v is None else v, constraints, t)
     counts = tuple(e.count for e in each)
@@ -100,7 +100,7 @@ def closing(tree: Tree, q: Flat, v: Flat | None, constraints: Sequence[Constrain
             columns.append((place, [*[[0.0] * 6] * before, *map(list, forces), *[[0.0] * 6] * after]))
     places = [place for place, _ in columns]
     A = [[x for _, rows in columns for x in rows[r]] for r in range(sum(counts))]
-    return Closing(places, A, [-x for e in each for x in e.bias], counts, tuple(link.name for link in tree))
+    return ClosingEquations(places, A, [-x for e in each for x in e.bias], counts, tuple(link.name for link in tree))
 
 
 def _fixed(place: Place, q: Flat) -> Place:

@@ -22,7 +22,7 @@ class Level:
     parents: Array
     """For each link its parent, counted within the level above."""
     families: Array
-    """Where the children of each further parent begin, counted within this level."""
+    """The first child of each further parent, counted within this level."""
     is_straight: bool
     """Whether each link above has one child here, in the same order: what they hand on fits as it is."""
 
@@ -97,7 +97,7 @@ class Levels:
 
 
 class Packing:
-    """How stacked vectors of a space are laid out: blocks by position, filled up to one width."""
+    """Layout of stacked vectors of a space: blocks by position, filled up to one width."""
 
     def __init__(self, space: Space, order: Array | None = None, least: int = 0) -> None:
         self.space = space

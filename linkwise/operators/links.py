@@ -129,7 +129,7 @@ class RigidLinks:
 
     @staticmethod
     def reads(link: Link) -> tuple[range | list[int], range | list[int]]:
-        """Which numbers of q and of v the link's blocks are made of."""
+        """The numbers of q and of v that the link's blocks are made of."""
         q, v = link.q_start, link.v_start
         of_parent = () if link.seat is None else range(link.seat.q_start, link.seat.q_start + link.seat.modes)
         return [*range(q, q + link.joint.nq), *of_parent], range(v, v + link.joint.nv)

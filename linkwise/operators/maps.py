@@ -19,30 +19,30 @@ from linkwise.spatial.inertia import coordinate_axis
 from linkwise.spatial.scalar import Flat, Matrix, Scalar, is_zero, sqrt
 
 Vector = Any
-"""A motion or a force of a link, or the :class:`Entries` of a joint."""
+"""A motion or a force of a link, or the :class:`AxisEntries` of a joint."""
 
 
-class Entries(tuple[Scalar, ...]):
+class AxisEntries(tuple[Scalar, ...]):
     """The numbers of a joint's axes, added and scaled as a vector is."""
 
     __slots__ = ()
 
     @classmethod
-    def of(cls, values: Flat) -> Entries:
+    def of(cls, values: Flat) -> AxisEntries:
         """From any sequence."""
         return cls(values)
 
-    def __add__(self, other: Flat) -> Entries:
-        return Entries(a + b for a, b in zip(self, other, strict=True))
+    def __add__(self, other: Flat) -> AxisEntries:
+        return AxisEntries(a + b for a, b in zip(self, other, strict=True))
 
-    def __sub__(self, other: Flat) -> Entries:
-        return Entries(a - b for a, b in zip(self, other, strict=True))
+    def __sub__(self, other: Flat) -> AxisEntries:
+        return AxisEntries(a - b for a, b in zip(self, other, strict=True))
 
-    def __neg__(self) -> Entries:
-        return Entries(-a for a in self)
+    def __neg__(self) -> AxisEntries:
+        return AxisEntries(-a for a in self)
 
-    def __mul__(self, scale: Scalar) -> Entries:
-        return Entries(a * scale for a in self)
+    def __mul__(self, scale: Scalar) -> AxisEntries:
+        return AxisEntries(a * scale for a in self)
 
     def dot(self, other: Iterable[Scalar]) -> Scalar:
         """Σ a b."""
@@ -88,10 +88,10 @@ class Map:
         """X*."""
         return Map(self.adjoint, self.forward, self.cols, self.rows)
 
-    def congruence(self, X: Any) -> Written:
+    def congruence(self, X: Any) -> BlockByEntries:
         """A X A*, written out."""
         columns = [list(self.forward(X @ self.adjoint(unit))) for unit in self.rows.units()]
-        return Written(columns, self.rows)
+        return BlockByEntries(columns, self.rows)
 
 
 def symmetric(apply: Callable[[Vector], Vector], shape: Shape) -> Map:
@@ -100,7 +100,7 @@ def symmetric(apply: Callable[[Vector], Vector], shape: Shape) -> Map:
 
 
 @final
-class Written(Map):
+class BlockByEntries(Map):
     """A symmetric block by its entries."""
 
     def __init__(self, entries: Sequence[Flat], shape: Shape) -> None:
@@ -108,21 +108,21 @@ class Written(Map):
         self.entries = entries
 
     def _times(self, x: Vector) -> Vector:
-        return self.rows.type.of([Entries(row).dot(x) for row in self.entries])
+        return self.rows.type.of([AxisEntries(row).dot(x) for row in self.entries])
 
-    def __add__(self, other: Written) -> Written:
+    def __add__(self, other: BlockByEntries) -> BlockByEntries:
         pairs = zip(self.entries, other.entries, strict=True)
-        return Written([[a + b for a, b in zip(*pair, strict=True)] for pair in pairs], self.rows)
+        return BlockByEntries([[a + b for a, b in zip(*pair, strict=True)] for pair in pairs], self.rows)
 
 
 def triangular(rows: Sequence[Flat]) -> Map:
     """A lower triangular block between joints by its entries."""
     n = len(rows)
     return Map(
-        lambda x: Entries(Entries(rows[i][: i + 1]).dot(list(x)[: i + 1]) for i in range(n)),
-        lambda y: Entries(Entries(rows[i][j] for i in range(j, n)).dot(list(y)[j:]) for j in range(n)),
-        Shape(n, Entries),
-        Shape(n, Entries),
+        lambda x: AxisEntries(AxisEntries(rows[i][: i + 1]).dot(list(x)[: i + 1]) for i in range(n)),
+        lambda y: AxisEntries(AxisEntries(rows[i][j] for i in range(j, n)).dot(list(y)[j:]) for j in range(n)),
+        Shape(n, AxisEntries),
+        Shape(n, AxisEntries),
     )
 
 
@@ -142,16 +142,18 @@ def lower_root(X: Sequence[Flat]) -> Matrix:
 def joint_map(S: Sequence[Any], cols: Shape) -> Map:
     """H(k): the joint's share of a force; H*(k) = S makes a motion of joint rates."""
     return Map(
-        lambda f: Entries(s.dot(f) for s in S),
+        lambda f: AxisEntries(s.dot(f) for s in S),
         lambda rates: reduce(add, (s * rate for s, rate in zip(S, rates, strict=True)), cols.type.zero()),
-        Shape(len(S), Entries),
+        Shape(len(S), AxisEntries),
         cols,
     )
 
 
 def rotors(armature: Flat) -> Map:
     """J_r(k)."""
-    return symmetric(lambda x: Entries(J * u for J, u in zip(armature, x, strict=True)), Shape(len(armature), Entries))
+    return symmetric(
+        lambda x: AxisEntries(J * u for J, u in zip(armature, x, strict=True)), Shape(len(armature), AxisEntries)
+    )
 
 
 def eliminated(P: Any, S: Sequence[Any], armature: Flat) -> tuple[Any, list[Axis]]:
@@ -180,7 +182,7 @@ def gain(axes: Sequence[Axis], rows: Shape) -> Map:
         motion = rows.type.of(list(alpha))
         return smoothed(axes, [motion.dot(axis.g) for axis in axes])
 
-    cols = Shape(len(axes), Entries)
+    cols = Shape(len(axes), AxisEntries)
     G = Map(force, innovation, rows, cols, lambda phi, x: Crossing(phi, G, given=x))
     return G
 
@@ -202,7 +204,7 @@ def joint_inertia_inverse(axes: Sequence[Axis]) -> Map:
     def apply(x: Vector) -> Vector:
         return smoothed(axes, [y * axis.d_inverse for axis, y in zip(axes, innovations(axes, x), strict=True)])
 
-    return symmetric(apply, Shape(len(axes), Entries))
+    return symmetric(apply, Shape(len(axes), AxisEntries))
 
 
 def innovations(axes: Sequence[Axis], x: Vector) -> list[Scalar]:
@@ -214,13 +216,13 @@ def innovations(axes: Sequence[Axis], x: Vector) -> list[Scalar]:
     return y
 
 
-def smoothed(axes: Sequence[Axis], x: Vector) -> Entries:
+def smoothed(axes: Sequence[Axis], x: Vector) -> AxisEntries:
     """L⁻*x."""
     y = list(x)
     for i in reversed(range(len(y))):
         for j in range(i + 1, len(y)):
             y[i] = y[i] - axes[j].s.dot(axes[i].g) * y[j]
-    return Entries(y)
+    return AxisEntries(y)
 
 
 @final

@@ -1,4 +1,4 @@
-"""How expressions are written: the papers' letters, products side by side, ``*`` for an adjoint."""
+"""Writing of expressions: the papers' letters, products side by side, ``*`` for an adjoint."""
 
 from __future__ import annotations
 

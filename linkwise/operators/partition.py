@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 Matrix = Sequence[Sequence[Scalar]]
 
 
-class Part:
+class SystemPart:
     """Primary or secondary: its operators at its own c_p points of closure, and its N_p freedoms among all N."""
 
     def __init__(self, ops: Operators, name: str, links: Sequence[int]) -> None:
@@ -81,8 +81,8 @@ class Part:
 class Partition:
     """Primary and secondary of one state."""
 
-    primary: Part
-    secondary: Part
+    primary: SystemPart
+    secondary: SystemPart
 
 
 def partition(ops: Operators, secondary: Sequence[str]) -> Partition:
@@ -101,7 +101,7 @@ def partition(ops: Operators, secondary: Sequence[str]) -> Partition:
         root[k] = k if parent < 0 else root[parent]
     chosen = {names.index(name) for name in secondary}
     parts = [[k for k in range(len(parents)) if (root[k] in chosen) == is_secondary] for is_secondary in (False, True)]
-    return Partition(Part(ops, "primary", parts[0]), Part(ops, "secondary", parts[1]))
+    return Partition(SystemPart(ops, "primary", parts[0]), SystemPart(ops, "secondary", parts[1]))
 
 
 def step_D(

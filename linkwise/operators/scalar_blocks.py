@@ -15,12 +15,12 @@ from linkwise.mechanism.tree import LinkByLink, Tree
 from linkwise.operators.blocks import NOTHING, Block, Blocks, Solution, Space
 from linkwise.operators.links import RigidLinks, blocks_of
 from linkwise.operators.maps import (
+    AxisEntries,
+    BlockByEntries,
     Crossing,
-    Entries,
     Map,
     Passage,
     Shape,
-    Written,
     complement,
     eliminated,
     gain,
@@ -133,7 +133,7 @@ class ScalarBlocks(Blocks[RigidLinks]):
     def _types(self, space: Space) -> list[Block]:
         if space == self.links:
             return [shape.type for shape in self.shapes]
-        return [Motion if space.of_points else Entries] * len(space.sizes)
+        return [Motion if space.of_points else AxisEntries] * len(space.sizes)
 
     def leave(self, space: Space, field: LinkField) -> Array:
         out = np.empty(space.size, object)
@@ -218,13 +218,13 @@ class ScalarBlocks(Blocks[RigidLinks]):
         return LinkField(complement(g, h) for g, h in zip(G.values, H.values, strict=True))
 
     def inverse(self, X: LinkField, space: Space) -> LinkField:
-        shapes = self.shapes if space == self.links else [Shape(size, Entries) for size in space.sizes]
+        shapes = self.shapes if space == self.links else [Shape(size, AxisEntries) for size in space.sizes]
         pairs = zip(X.values, shapes, strict=True)
-        return LinkField(Written(factorize(_columns(x, shape)).inverse(), shape) for x, shape in pairs)
+        return LinkField(BlockByEntries(factorize(_columns(x, shape)).inverse(), shape) for x, shape in pairs)
 
     def root(self, X: LinkField) -> LinkField:
         pairs = zip(X.values, self.joints.sizes, strict=True)
-        return LinkField(triangular(lower_root(_columns(x, Shape(size, Entries)))) for x, size in pairs)
+        return LinkField(triangular(lower_root(_columns(x, Shape(size, AxisEntries)))) for x, size in pairs)
 
     def matrix(self, X: LinkField, rows: int, cols: int, k: int) -> Array:
         block = X.values[k]
@@ -252,7 +252,7 @@ class ScalarBlocks(Blocks[RigidLinks]):
         return out
 
     def product(self, X: Array) -> Solution:
-        return lambda y: [Entries(row).dot(y) for row in X]
+        return lambda y: [AxisEntries(row).dot(y) for row in X]
 
     def solution(self, X: Array) -> Solution:
         return Multipliers(X.tolist()).solve

@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike
 from linkwise.algorithms.catalogue import Trees
 from linkwise.algorithms.kinematics import Place
 from linkwise.array_types import Array
+from linkwise.checks import check_choice
 from linkwise.errors import InputError
 from linkwise.joints import Joint
 from linkwise.mechanism.mechanism import Mechanism
@@ -24,10 +25,10 @@ from linkwise.operators.atoms import (
     WrittenOut,
 )
 from linkwise.operators.blocks import Space
-from linkwise.operators.closure_points import Closing, Point, closing, places
+from linkwise.operators.closure_points import ClosingEquations, Point, closing, places
 from linkwise.operators.engine import Engine
 from linkwise.operators.letters import needs
-from linkwise.operators.linearized import LinearizedOperators, LinkRates
+from linkwise.operators.linearized_operators import LinearizedOperators, LinkRates
 from linkwise.operators.links import Lanes
 from linkwise.operators.operator import Operator
 from linkwise.operators.partition import Partition, partition
@@ -55,7 +56,7 @@ class Operators(LinearizedOperators):
         engine: Engine,
         find: Callable[[str], Place],
         has_velocity: bool,
-        close: Callable[[], Closing] | None = None,
+        close: Callable[[], ClosingEquations] | None = None,
         rates: LinkRates | None = None,
     ) -> None:
         super().__init__(engine, has_velocity, rates)
@@ -124,7 +125,7 @@ class Operators(LinearizedOperators):
         return self._close is not None
 
     @cached_property
-    def closing(self) -> Closing:
+    def closing(self) -> ClosingEquations:
         """The points of closure, and the rows A and U that close there."""
         if self._close is None:
             raise InputError(
@@ -144,8 +145,7 @@ def operators(
     t: ArrayLike | None = None,
 ) -> Operators:
     """The operators of a mechanism at q (..., nq), v, v̇ (..., nv) and t (...); see ``Model.operators``."""
-    if frames not in ("body", "link"):
-        raise InputError("no such frames", got=repr(frames), allowed='"body" or "link"')
+    check_choice("frames", frames, ("body", "link"))
     tree = trees.in_body_frames if frames == "body" else trees.fast
     _refuse_mimics(trees.mechanism)
     if v is None and vdot is not None:
@@ -164,7 +164,7 @@ def operators(
 
     of = _scalars if symbolic else _columns
 
-    def close() -> Closing:
+    def close() -> ClosingEquations:
         time = 0.0 if t is None else of(np.broadcast_to(t, q.shape[:-1])[..., None])[0]
         return closing(tree, of(q), None if v is None else of(v), trees.constraints(tree), time)
 

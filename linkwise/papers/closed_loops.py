@@ -13,7 +13,7 @@ from linkwise.mechanism.closures import ClosureInstance
 from linkwise.model.model import Model
 from linkwise.papers.algorithms import chain_model
 from linkwise.papers.animation import Line, animation, skeleton
-from linkwise.papers.figures import line_figure
+from linkwise.papers.drawings import line_figure
 from linkwise.papers.report_page import Checks, ReportPage, power
 from linkwise.papers.unified import branched_model, identity_table
 from linkwise.sim.actuators import JointSprings

@@ -21,7 +21,7 @@ from linkwise.papers.arm_figures import (
     stanford_fall_checks,
     stanford_force_checks,
 )
-from linkwise.papers.figures import line_figure
+from linkwise.papers.drawings import line_figure
 from linkwise.papers.report_page import ReportPage
 
 CITED = (

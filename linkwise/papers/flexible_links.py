@@ -11,7 +11,7 @@ from linkwise.flexible.body import FlexibleBody
 from linkwise.joints import Revolute
 from linkwise.model.model import Model, ModelBuilder
 from linkwise.papers.animation import Line, animation, boxes, skeleton
-from linkwise.papers.figures import line_figure
+from linkwise.papers.drawings import line_figure
 from linkwise.papers.report_page import Checks, ReportPage
 from linkwise.papers.unified import rule_errors
 from linkwise.sim.elements import Vector

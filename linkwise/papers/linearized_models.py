@@ -14,7 +14,7 @@ from linkwise.functions.counting import linearized_counts
 from linkwise.model.model import Model
 from linkwise.papers.algorithms import chain_model
 from linkwise.papers.animation import animation, skeleton
-from linkwise.papers.figures import line_figure
+from linkwise.papers.drawings import line_figure
 from linkwise.papers.report_page import Checks, ReportPage, mathml, power
 from linkwise.papers.unified import identity_table
 from linkwise.sim.simulate import simulate

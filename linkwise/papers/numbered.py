@@ -22,7 +22,7 @@ class NumberedRow:
     why_not: str = ""
     """For what is not implemented."""
     exact: str = ""
-    """Where the test has no bound on an error: what it compares instead."""
+    """Comparison that the test makes where it has no bound on an error."""
 
 
 @dataclass(frozen=True)
@@ -100,7 +100,7 @@ JAIN_RODRIGUEZ = Paper(
         NumberedRow("eq. 4.19-4.25, lemma 4.8-4.9", "𝓜⁻¹, A_C and B_C element by element; on trees with Ω whole", f"{RATES}::test_proofs_hold_step_by_step", ("classics.linearized:forward_matrices",)),
         NumberedRow("algorithm 6, eq. 4.26", "𝓜⁻¹, A_C and B_C in O(n²)", LINEARIZED),
         NumberedRow("eq. A.1-A.5", "lemma A.1: sums over the links split into diagonal and triangular parts", f"{RATES}::test_proofs_hold_step_by_step"),
-        NumberedRow("eq. A.6-A.10", "lemma A.2: how H*X, HX, MX and MV change with the angles", f"{RATES}::test_sensitivities_of_lemma_A_2", ("operators.linearized:LinearizedOperators.S", "operators.linearized:LinearizedOperators.Q")),
+        NumberedRow("eq. A.6-A.10", "lemma A.2: how H*X, HX, MX and MV change with the angles", f"{RATES}::test_sensitivities_of_lemma_A_2", ("operators.linearized_operators:LinearizedOperators.S", "operators.linearized_operators:LinearizedOperators.Q")),
         NumberedRow("eq. A.11-A.24", "proofs of the lemmas, step by step (a misprint mended)", f"{RATES}::test_proofs_hold_step_by_step"),
     ),
 )  # fmt: skip

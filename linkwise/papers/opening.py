@@ -18,7 +18,7 @@ from linkwise.array_types import Array
 from linkwise.mechanism.bodies_and_joints import Named
 from linkwise.mechanism.closures.prescribed import Prescribed
 from linkwise.model.model import Model
-from linkwise.papers.figures import bar_figure
+from linkwise.papers.drawings import bar_figure
 from linkwise.papers.report_page import ReportPage
 from linkwise.sim.actuators import ComputedTorque
 from linkwise.sim.simulate import simulate
@@ -80,7 +80,7 @@ def driven_platform(duration: float = 4.0) -> Trajectory:
 
 
 def _up_and_down(pair: int) -> Callable[[Scalar], Scalar]:
-    """How much longer than at rest a leg is, m, over time; legs that meet at the plate go together."""
+    """Length of a leg beyond that at rest, m, over time; legs that meet at the plate go together."""
     return lambda t: 0.15 * sin(t * math.pi + pair * 2.0 * math.pi / 3.0)
 
 

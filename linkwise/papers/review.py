@@ -16,7 +16,7 @@ from linkwise.mechanism.layout import lay_out
 from linkwise.model.model import Model
 from linkwise.papers.algorithms import NAMES, algorithm_table, chain_model
 from linkwise.papers.animation import Line, animation, path, skeleton
-from linkwise.papers.figures import growth_figure
+from linkwise.papers.drawings import growth_figure
 from linkwise.papers.report_page import Checks, ReportPage, power
 from linkwise.sim.simulate import simulate
 
@@ -66,10 +66,10 @@ def _compiled(name: str, model: Model) -> CompiledFunction:
     return compile(classic, model, inputs={"q": "q", "v": "v", "x": "v"}, name=name)
 
 
-def _ns(function: Callable[..., object], *arrays: Array, repeats: int = 40) -> float:
+def _ns(function: Callable[..., object], *arrays: Array) -> float:
     out = np.asarray(function(*arrays))
     best = np.inf
-    for _ in range(repeats):
+    for _ in range(40):
         start = perf_counter()
         function(*arrays, out=out)
         best = min(best, perf_counter() - start)

@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from linkwise.errors import InputError
+from linkwise.checks import check_count
 from linkwise.flexible.body import FlexibleBody
 from linkwise.joints import Prismatic, Revolute
 from linkwise.mechanism.description import JointLimits
@@ -28,8 +28,7 @@ def planar_arm(n: int = 3, length: float = 0.5, mass: float = 0.2) -> Model:
         length: of each, m.
         mass: of each, kg.
     """
-    if n < 1:
-        raise InputError("n is not a positive whole number", got=repr(n), allowed="1, 2, 3, …")
+    check_count(n=n)
     builder = ModelBuilder("planar_arm", gravity=(0.0, -9.81, 0.0))
     parent = "world"
     moment = mass * length**2 / 12.0

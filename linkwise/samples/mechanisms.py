@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from linkwise.checks import check_count
 from linkwise.errors import InputError
 from linkwise.flexible.body import FlexibleBody
 from linkwise.joints import Free, Joint, Prismatic, Revolute, Spherical, Universal
@@ -42,8 +43,7 @@ def four_bar(n: int = 1, closure: Joint | None = None) -> Model:
         closure: joint type of the pins; a hinge if not given (5 equations, of rank 2 in a planar loop). ``Spherical``
             gives 3.
     """
-    if n < 1:
-        raise InputError("n is not a positive whole number", got=repr(n), allowed="1, 2, 3, …")
+    check_count(n=n)
     up, over = np.array([0.0, 0.0, 1.0]), np.array([1.0, 0.0, 0.0])
     builder = ModelBuilder("four_bar")
     for i in range(n + 1):

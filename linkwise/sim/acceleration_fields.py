@@ -24,7 +24,7 @@ from linkwise.spatial.scalar import Flat, Scalar, is_zero, plus
 
 
 class FieldsAroundBodies:
-    """Where the bodies of a model are met by fields."""
+    """Fields at the bodies of a model."""
 
     def __init__(self, model: Model) -> None:
         self.model = model

@@ -12,8 +12,8 @@ from linkwise.model.model import Model
 from linkwise.model.passive_forces import Acting, ActingForces
 from linkwise.sim.chart import Instant
 from linkwise.sim.elements import as_elements
-from linkwise.sim.motion import Motion
-from linkwise.sim.rules import JointRules
+from linkwise.sim.joint_rules import JointRules
+from linkwise.sim.motion import EquationsOfMotion
 from linkwise.sim.states import initial_states
 from linkwise.spatial.scalar import Flat, Scalar
 
@@ -30,8 +30,8 @@ def acting(model: Model, control: object, rules: JointRules | None, t: ArrayLike
                 do="give the law itself, or the value at this time",
             )
     count = len(model.parameters.nominal) if p is None else np.shape(p)[-1]
-    # A Motion without limits: at a limit a mechanism has no linear model.
-    motion = Motion(model, elements, replace(rules or JointRules(), limits="ignore"), count)
+    # No limits: at one of them a mechanism has no linear model.
+    motion = EquationsOfMotion(model, elements, replace(rules or JointRules(), limits="ignore"), count)
 
     def text(q: Flat, v: Flat, x: Flat, t: Scalar, p: Flat) -> ActingForces:
         at = motion.in_force(Instant(t, q, v, x, p))

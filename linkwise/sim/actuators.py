@@ -12,12 +12,12 @@ from functools import partial
 import numpy as np
 from numpy.typing import ArrayLike
 
+from linkwise.checks import check_finite, check_not_negative, check_positive
 from linkwise.errors import InputError
 from linkwise.functions.scalar_arrays import scalar_array as objects
 from linkwise.joints import Joint
 from linkwise.mechanism.bodies_and_joints import JointInstance
 from linkwise.model.model import Model, checked_model
-from linkwise.sim.checks import check_finite, check_not_negative, check_positive
 from linkwise.sim.elements import (
     Element,
     Target,
@@ -33,8 +33,8 @@ from linkwise.sim.elements import (
     tables_in,
     vector,
 )
-from linkwise.sim.implicit import factorized, solved
 from linkwise.sim.limits import is_linear
+from linkwise.sim.rosenbrock import factorized, solved
 from linkwise.sim.states import warn_of_angles
 from linkwise.sim.tables import Table
 from linkwise.spatial.dual import derivative
@@ -98,7 +98,7 @@ class Tracking(Element):
         self.tables = tables_in(self.q, self.v, self.kp, self.kd)
 
     def _errors(self, t: Scalar, q: Vector, v: Vector, x: Vector, p: Vector) -> tuple[list[Scalar], list[Scalar]]:
-        """How far a state is from the targets: q_d ⊖ q and v_d - v, nv numbers each."""
+        """Distances of a state from the targets: q_d ⊖ q and v_d - v, nv numbers each."""
         wanted = vector(at(self, self.q, t, x, p), self.model.nq, "the target q")
         e = self.model.difference(objects(list(q)), objects(wanted))
         return list(e), minus(vector(at(self, self.v, t, x, p), self.model.nv, "the target v"), v)

@@ -73,7 +73,7 @@ class StateChart:
         return out
 
     def carried(self, q: Flat, u: Flat) -> list[Scalar]:
-        """Where q gets with a motion u whose velocity is carried along with turning axes."""
+        """The q that is reached by a motion u whose velocity is carried along with turning axes."""
         out: list[Scalar] = [0.0] * self.nq
         for joint in self._own_joints:
             out[joint.q_slice] = joint.type.carry(q[joint.q_slice], u[joint.v_slice])
@@ -94,7 +94,7 @@ class StateChart:
         return out
 
     def axes_rate(self, v: Flat) -> list[Scalar]:
-        """How velocities change because the axes that they are written in turn with the bodies; nv numbers."""
+        """Rates of velocities (nv) because the axes that they are written in turn with the bodies."""
         out: list[Scalar] = [0.0] * self.nv
         for joint in self._own_joints:
             out[joint.v_slice] = joint.type.carry_rate(v[joint.v_slice])
@@ -119,5 +119,5 @@ class StateChart:
 
     @cached_property
     def structure_constants(self) -> list[tuple[int, int, int, float]]:
-        """How the directions of the tangent space fail to commute: [x, y]_i = Σ c x_j y_k by entries (i, j, k, c)."""
+        """Commutators of the directions of the tangent space: [x, y]_i = Σ c x_j y_k by entries (i, j, k, c)."""
         return structure_constants(self.model._trees.fast)

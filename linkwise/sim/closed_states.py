@@ -23,7 +23,7 @@ from linkwise.model.model import Model
 from linkwise.sim.chart import Instant
 from linkwise.sim.elements import Element, Vector
 from linkwise.sim.events import Event
-from linkwise.sim.motion import Motion
+from linkwise.sim.motion import EquationsOfMotion
 from linkwise.spatial.scalar import Flat, NamedNumbers, Scalar
 
 _CLOSED = 1e-14
@@ -34,7 +34,7 @@ _ASKEW = 1e-8  # of a velocity, above which it is said that it was projected
 class ClosedStates:
     """Residuals of closures at states (k, ny) of a simulation at times (k)."""
 
-    def __init__(self, motion: Motion, t: Array, y: Array, p: Array, tol: float = OPEN) -> None:
+    def __init__(self, motion: EquationsOfMotion, t: Array, y: Array, p: Array, tol: float = OPEN) -> None:
         self.motion, self.model, self.tol = motion, motion.model, tol
         self.q, self.v, x = (np.array(part, float) for part in np.split(y, [motion.nq, motion.nq + motion.nv], axis=1))
         self.given: dict[str, Any] = {}
@@ -83,7 +83,7 @@ def _largest(e: Array) -> Array:
     return np.asarray(np.nan_to_num(np.abs(e), nan=0.0).max(axis=1, initial=0.0))
 
 
-def start_closed(motion: Motion, t: float, y: Array, p: Array, tol: float, v_given: bool) -> Array:
+def start_closed(motion: EquationsOfMotion, t: float, y: Array, p: Array, tol: float, v_given: bool) -> Array:
     """States (k, ny) to start from: closed, and moving as the closures allow."""
     states = ClosedStates(motion, np.full(len(y), float(t)), y, p, tol)
     states.close("assemble it first: q0 = model.assemble(q0); or name it in released=")
@@ -106,7 +106,7 @@ def start_closed(motion: Motion, t: float, y: Array, p: Array, tol: float, v_giv
     return made
 
 
-def drift(motion: Motion, t: Array, y: Array, p: Array, tol: float) -> str:
+def drift(motion: EquationsOfMotion, t: Array, y: Array, p: Array, tol: float) -> str:
     """Warning of what closures lost on the way to states (k, ny), told of the one furthest off; empty if nothing."""
     error = np.nan_to_num(np.abs(ClosedStates(motion, t, y, p).error), nan=0.0, posinf=0.0)
     if not error.size or error.max() <= tol:
@@ -141,7 +141,7 @@ def closure_flags(model: Model, released: str | Sequence[str]) -> Array:
 
 
 class Capture(Element):
-    """Where a closure took hold: a rotation vector, a shift, and the time; they change at events alone.
+    """Place where a closure took hold: a rotation vector, a shift, and the time; they change at events alone.
 
     Args:
         closure: its name.
@@ -157,7 +157,7 @@ class Capture(Element):
 
     @property
     def signature(self) -> Hashable:
-        """Which closure it is, and how fast it is drawn in."""
+        """The closure, and the time in which it is drawn in."""
         return type(self).__name__, self.closure, self.latch
 
     @property

@@ -9,10 +9,10 @@ which change the state by no more than the step's own error: the order of a meth
 Solving ODEs II, VII.2). States that are looked at inside a step are put on the manifold the same way.
 
 Two things make redundant constraints and singular configurations no special case. Rates are evaluated at the projection
-of each stage (:meth:`linkwise.sim.motion.Motion.rates`): off the manifold, redundant constraints contradict each other,
-and what they then ask for is not the motion. And errors are measured after their projection
-(:meth:`~linkwise.sim.motion.Motion.lasting_error`): near a singular configuration those across the closures are large,
-and an adaptive method that minds them never arrives.
+of each stage (:meth:`~linkwise.sim.motion.EquationsOfMotion.rates`): off the manifold, redundant constraints contradict
+each other, and what they then ask for is not the motion. And errors are measured after their projection
+(:meth:`~linkwise.sim.motion.EquationsOfMotion.lasting_error`): near a singular configuration those across the closures
+are large, and an adaptive method that minds them never arrives.
 
 Where branches of a mechanism cross, a step of fixed length can end on another one than the motion: the equations of an
 implicit step hold there too, and a stage of an explicit one that falls on the crossing has accelerations that rounding
@@ -32,9 +32,9 @@ from dataclasses import replace
 
 from linkwise.functions.scalar_arrays import scalar_array as objects
 from linkwise.sim.explicit import runge_kutta
-from linkwise.sim.motion import Motion
+from linkwise.sim.motion import EquationsOfMotion
 from linkwise.sim.tableaux import TABLEAUX
-from linkwise.sim.work import Step, Work, flag
+from linkwise.sim.work import StepStatements, Work, flag
 from linkwise.spatial.scalar import Flat, NamedNumbers, Scalar, dot, either, sqrt, where
 from linkwise.trace.calls import traced as program
 from linkwise.trace.program import Call, Copy, IfAny, Statement, WhileAny
@@ -47,7 +47,7 @@ _FOLLOWS = 5.0  # times as much the step in two parts may be off
 _LEAPS = (0.02, 0.05, 0.11)  # parts of a step; other middles of what is left, so that not all fall on one place
 
 
-def on_manifold(work: Work, step: Step) -> Step:
+def on_manifold(work: Work, step: StepStatements) -> StepStatements:
     """The same step, projected at its end and wherever it is looked into, and on its branch at its end."""
     m = work.motion
     sizes = {"t_end": 1, "y": m.ny, "p": m.np}
@@ -84,7 +84,7 @@ def on_manifold(work: Work, step: Step) -> Step:
 class _Follower:
     """Texts that tell whether a step has jumped, and make it again."""
 
-    def __init__(self, motion: Motion) -> None:
+    def __init__(self, motion: EquationsOfMotion) -> None:
         self.m, self.nv = motion, motion.nv
 
     def norm(self, q: Flat, x: Flat, p: Flat) -> Scalar:
@@ -94,7 +94,7 @@ class _Follower:
         return sqrt(where(square <= 0.0, 0.0, square))
 
     def off(self, y: Flat, y_new: Flat, h: Scalar, p: Flat, part: float, *rates: Flat) -> Scalar:
-        """How far v₊ is from v + h times the mean of v̇ at some places, as a part of what is allowed."""
+        """Distance of v₊ from v + h times the mean of v̇ at some places, as a part of what is allowed."""
         q, v, _ = self.m.parts(y)
         after = self.m.parts(y_new)[1]
         mean = [sum(k[i] for k in rates) * (h / len(rates)) for i in range(self.nv)]
@@ -157,7 +157,7 @@ class _Follower:
         return {**found, "y": list(y_from), "t": t_from[0], "h": h_whole[0]}
 
 
-def _followed(work: Work, step: Step, projected: tuple[Statement, ...]) -> tuple[Statement, ...]:
+def _followed(work: Work, step: StepStatements, projected: tuple[Statement, ...]) -> tuple[Statement, ...]:
     """Behind a step of fixed length: made again where it has jumped or has found no end; NaN if nothing follows."""
     m, texts = work.motion, _Follower(work.motion)
     sizes = {"y": m.ny, "k0": m.nz, "k_end": m.nz, "k_leap": m.nz, "p": m.np}

@@ -8,14 +8,14 @@ from linkwise.array_types import Array
 from linkwise.contact.scene import excluding, meetings_of, pair_places, thickness
 from linkwise.errors import message
 from linkwise.model.model import Model
-from linkwise.sim.motion import Motion
+from linkwise.sim.motion import EquationsOfMotion
 from linkwise.sim.touched import point_numbers
 
 _FAR = 1e5  # m; points that are not used are farther away
 _DEEP = 1e-3  # m; overlaps that are less deep are not told of
 
 
-def doubts(motion: Motion, t: Array, numbers: Array) -> str:
+def doubts(motion: EquationsOfMotion, t: Array, numbers: Array) -> str:
     """Lines on what contacts may have missed, from their numbers (..., T, size); empty if nothing.
 
     Points without room; surfaces that overlap from the start on and do not part; and surfaces that move farther towards
@@ -42,7 +42,7 @@ def doubts(motion: Motion, t: Array, numbers: Array) -> str:
     return "\n".join(filter(None, found))
 
 
-def overlap_note(motion: Motion, numbers: Array) -> str:
+def overlap_note(motion: EquationsOfMotion, numbers: Array) -> str:
     """A line on the rigid surfaces that overlap most at the starts of states, by their numbers (n, size)."""
     known, scene = motion.contacts, motion.model._contact_scene
     assert known is not None and scene is not None

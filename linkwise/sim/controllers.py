@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from linkwise.checks import check_not_negative, check_positive
 from linkwise.errors import InputError
 from linkwise.functions.frozen import frozen_alike
 from linkwise.functions.scalar_arrays import scalar_array
 from linkwise.model.model import Model, checked_model
 from linkwise.sim.actuators import Tracking
-from linkwise.sim.checks import check_not_negative, check_positive
 from linkwise.sim.elements import Element, Target, Vector, checked_numbers, per_joint, vector, with_states
 from linkwise.sim.elements import law as asked
 from linkwise.sim.measuring import Measured, in_loop, readings
@@ -141,7 +141,7 @@ class Controller(Element):
         return self._checked_law(t, q, v, x, p)[0] if self.period is None else self._held(x)[4]
 
     def rate(self, t: Scalar, q: Vector, v: Vector, x: Vector, p: Vector) -> Vector:
-        """How the states of a continuous law change."""
+        """Rates of the states of a continuous law."""
         return self._checked_law(t, q, v, x, p)[1]
 
     def next_sample(self, x: Vector) -> Scalar:

@@ -9,11 +9,11 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from linkwise.array_types import Array
+from linkwise.checks import check_choice
 from linkwise.errors import InputError
 from linkwise.functions.scalar_arrays import scalar_array as objects
-from linkwise.mechanism.checks import checked_pose
+from linkwise.mechanism.body_checks import checked_pose
 from linkwise.model.model import Model, checked_model
-from linkwise.sim.checks import check_choice
 from linkwise.sim.elements import (
     Element,
     Vector,

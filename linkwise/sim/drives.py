@@ -133,7 +133,7 @@ class Drives(Element):
         return [within(f, *actuator.force_range) for f, actuator in zip(asked, self.actuators, strict=True)]
 
     def clipped(self, t: Scalar, q: Vector, v: Vector, x: Vector, p: Vector) -> dict[str, Scalar] | None:
-        """Which are at the end of the range of their control, or of that of their force."""
+        """Actuators that are at the end of the range of their control, or of that of their force."""
         places = MovingFrames(self.model, q, v, own_parameters(self.model, p))
         asked, wanted = self._asked_for(t, q, v, x, p), self._wanted(places, t, x, p)
         found = {}

@@ -79,7 +79,7 @@ def law(function: Callable[..., Vector], t: Scalar, q: Vector, v: Vector, p: Vec
 
 
 def _number_taken(function: Callable[..., object]) -> int:
-    """How many of (t, q, v, p, x) a function takes: four, if it does not say that it needs one more or one less."""
+    """Number of (t, q, v, p, x) that a function takes: four, if it does not say that it needs one more or one less."""
     try:
         parameters = inspect.signature(function).parameters.values()
     except (TypeError, ValueError):  # some built-in functions have none
@@ -162,7 +162,7 @@ class Element(metaclass=_Finished):
 
     @property
     def cause(self) -> str:
-        """Where ``Trajectory.forces`` counts it: ``"control"``, ``"external"``, or ``"springs"`` with their dampers."""
+        """Its name in ``Trajectory.forces``: ``"control"``, ``"external"``, or ``"springs"`` with their dampers."""
         return "control" if self.is_actuator else "external"
 
     def initial(self) -> Sequence[float]:
@@ -180,7 +180,7 @@ class Element(metaclass=_Finished):
         return self
 
     def next_sample(self, x: Vector) -> Scalar:
-        """When held states change next, s; every step ends there. At the start, what lies before is due at once."""
+        """Next time at which held states change, s; a step ends there. At the start, earlier ones are due at once."""
         return np.inf
 
     def sample(self, t: Scalar, q: Vector, v: Vector, x: Vector, p: Vector) -> Vector:
@@ -255,7 +255,7 @@ class Element(metaclass=_Finished):
         return None
 
     def rate(self, t: Scalar, q: Vector, v: Vector, x: Vector, p: Vector) -> Vector:
-        """How the own states change, nx numbers."""
+        """Rates of the own states, nx numbers."""
         return [0.0] * self.nx
 
     def energy(self, q: Vector, x: Vector, p: Vector) -> Scalar:
@@ -278,7 +278,7 @@ class Function(Element):
 
     @property
     def signature(self) -> Hashable:
-        """Which function it is; its own idea of being equal to another does not count."""
+        """The function itself; its own idea of being equal to another does not count."""
         return identity(self.function)
 
     def __repr__(self) -> str:
@@ -312,7 +312,7 @@ def _shown(name: str, value: object) -> str:
 
 
 def identity(function: object) -> Hashable:
-    """Which function this is, as long as it is kept: of a method, which one of which object."""
+    """Key of a function as long as it is kept: of a method, the object and the function of its class."""
     if isinstance(function, MethodType):
         return id(function.__func__), id(function.__self__)
     return id(function)

@@ -9,17 +9,17 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from linkwise.array_types import Array
+from linkwise.checks import check_choice, check_not_negative
 from linkwise.contact.scene import kept_points
 from linkwise.dataclass import dataclass
 from linkwise.errors import InputError
 from linkwise.functions.frozen import FrozenFunction
 from linkwise.functions.scalar_arrays import scalar_array as objects
 from linkwise.model.model import Model
-from linkwise.sim.checks import check_choice, check_not_negative
 from linkwise.sim.elements import Vector, identity, law, own_parameters
 from linkwise.sim.limits import Limit
-from linkwise.sim.motion import Motion
-from linkwise.sim.work import Evaluation, Traceable
+from linkwise.sim.motion import EquationsOfMotion
+from linkwise.sim.work import EvaluationRoutine, Traceable
 from linkwise.spatial.scalar import Flat, NamedNumbers, Scalar
 from linkwise.trace.calls import traced as program
 
@@ -92,7 +92,7 @@ class Event:
         return (function, None if self.action is None else identity(self.action), *facts)
 
     def moved(self, t: float, q: Array, v: Array, p: Array) -> Iterable[ArrayLike]:
-        """Where the action leads, for the run-time parameters p that are in force."""
+        """The state that the action leads to, for the run-time parameters p that are in force."""
         assert self.action is not None
         return self.action(t, q, v)
 
@@ -142,7 +142,7 @@ def as_events(events: object) -> tuple[Event, ...]:
     )
 
 
-def limit_events(motion: Motion) -> tuple[Event, ...]:
+def limit_events(motion: EquationsOfMotion) -> tuple[Event, ...]:
     """Reaching a joint limit ends the simulation, and so does leaving it outwards; resting on it does not."""
 
     def reach(limit: Limit) -> Callable[..., Scalar]:
@@ -151,7 +151,7 @@ def limit_events(motion: Motion) -> tuple[Event, ...]:
     return tuple(Event(reach(limit), direction=1, terminal=True, name=limit.name) for limit in motion.limits)
 
 
-def event_program(motion: Motion, events: Sequence[Event]) -> Traceable:
+def event_program(motion: EquationsOfMotion, events: Sequence[Event]) -> Traceable:
     """All event functions at once: (t, y, p) to their values g, and the directions that count."""
 
     def text(t: Flat, y: Flat, p: Flat) -> NamedNumbers:
@@ -164,7 +164,7 @@ def event_program(motion: Motion, events: Sequence[Event]) -> Traceable:
 
 
 def crossed(events: Sequence[Event], before: Array, after: Array) -> Array:
-    """Which events happened between two sets of values (..., n), as truth values; as in the kernel."""
+    """For each event, whether it happened between two sets of values (..., n), as truth values; as in the kernel."""
     direction = np.array([event.direction for event in events])
     up = (before <= 0.0) & (after >= 0.0) & (before < after) & (direction >= 0)
     down = (before >= 0.0) & (after <= 0.0) & (before > after) & (direction <= 0)
@@ -177,7 +177,7 @@ class Locator:
     In double precision, also for runs in single precision.
     """
 
-    def __init__(self, step: Evaluation, values: Evaluation, events: Sequence[Event]) -> None:
+    def __init__(self, step: EvaluationRoutine, values: EvaluationRoutine, events: Sequence[Event]) -> None:
         self.step, self.values, self.events = step, values, tuple(events)
 
     def now(self, t: float, y: Array, p: Array) -> Array:

@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from linkwise.sim.motion import Motion
+from linkwise.sim.motion import EquationsOfMotion
 from linkwise.sim.tableaux import Row, Tableau
 from linkwise.sim.tolerance import weighted_square
-from linkwise.sim.work import Span, Step, Work
+from linkwise.sim.work import Span, StepStatements, Work
 from linkwise.spatial.scalar import Flat, NamedNumbers, Scalar, sqrt, where
 from linkwise.trace.calls import traced as program
 from linkwise.trace.program import Statement
@@ -24,7 +24,7 @@ def combination(row: Row, k: Sequence[Flat], i: int) -> Scalar:
     return total
 
 
-def advanced(motion: Motion, y: Flat, h: Scalar, row: Row, k: Sequence[Flat]) -> list[Scalar]:
+def advanced(motion: EquationsOfMotion, y: Flat, h: Scalar, row: Row, k: Sequence[Flat]) -> list[Scalar]:
     """z + h Σ a_j k_j in the chart around y."""
     start = motion.chart_origin(y)
     return [start[i] + h * combination(row, k, i) for i in range(motion.nz)]
@@ -89,7 +89,7 @@ def interpolant(
     return tuple(extra), work.call(program("look", look, sizes))
 
 
-def runge_kutta(work: Work, tableau: Tableau) -> Step:
+def runge_kutta(work: Work, tableau: Tableau) -> StepStatements:
     """One step of an explicit method, given the first stage k0."""
     m = work.motion
     rates = work.rates
@@ -120,7 +120,7 @@ def runge_kutta(work: Work, tableau: Tableau) -> Step:
 
     advance += work.call(program("finish", finish, {"y": m.ny, "h": 1, **{names[j]: m.nz for j in used}}))
     if not tableau.adaptive:
-        return Step(begin, tuple(advance))
+        return StepStatements(begin, tuple(advance))
 
     rows = tableau.error
     judged = sorted({j for row in rows for j in row})
@@ -154,10 +154,10 @@ def runge_kutta(work: Work, tableau: Tableau) -> Step:
     else:
         carry = work.rates_at("y_new", "t_new", "k_next")
     dense, look = interpolant(work, tableau, names, stage)
-    return Step(begin, tuple(advance), judgement, carry, dense, look, tableau.error_order)
+    return StepStatements(begin, tuple(advance), judgement, carry, dense, look, tableau.error_order)
 
 
-def semi_implicit_euler(work: Work) -> Step:
+def semi_implicit_euler(work: Work) -> StepStatements:
     """v first, then q with the new v: first order, and symplectic where the mass matrix is constant."""
     m = work.motion
 
@@ -166,4 +166,4 @@ def semi_implicit_euler(work: Work) -> Step:
         return {"y_new": m.from_chart(y, [*(h[0] * a for a in w), *w, *x])}
 
     step = work.call(program("step", text, {"y": m.ny, "h": 1, "k0": m.nz}))
-    return Step(work.rates_at("y", "t", "k0"), step)
+    return StepStatements(work.rates_at("y", "t", "k0"), step)

@@ -31,10 +31,10 @@ import numpy as np
 from linkwise.array_types import Array
 from linkwise.functions.scalar_arrays import scalar_array as objects
 from linkwise.sim.chart import Instant
-from linkwise.sim.implicit import PackedFactors, add_elasticity
-from linkwise.sim.motion import Motion
+from linkwise.sim.motion import EquationsOfMotion
+from linkwise.sim.rosenbrock import PackedFactors, add_elasticity
 from linkwise.sim.tableaux import GeneralizedAlpha
-from linkwise.sim.work import Step, Work, flag
+from linkwise.sim.work import StepStatements, Work, flag
 from linkwise.spatial.dual import derivative
 from linkwise.spatial.scalar import Flat, Matrix, NamedNumbers, Scalar, either, is_zero, minus, plus, where
 from linkwise.trace.calls import traced as program
@@ -48,10 +48,10 @@ _ROUGH = 1e-6  # a last change of the velocities, relative, after which a step h
 _Statements = Sequence[Statement]
 
 
-class _Texts:
+class _StepTexts:
     """Texts of a step, over any scalar."""
 
-    def __init__(self, m: Motion, method: GeneralizedAlpha) -> None:
+    def __init__(self, m: EquationsOfMotion, method: GeneralizedAlpha) -> None:
         self.m, self.method = m, method
         self.n = m.nv + m.flowing
         self.by_forces = not m.model.closures
@@ -186,10 +186,10 @@ class _Texts:
         return {"y_new": y_new, "memory_new": [h[0], *(x for each in turned for x in each)]}
 
 
-def generalized_alpha(work: Work, method: GeneralizedAlpha) -> Step:
+def generalized_alpha(work: Work, method: GeneralizedAlpha) -> StepStatements:
     """One step of the generalized-α method; ``memory`` is [h, a, w] of the last one, or begins with 0."""
     m = work.motion
-    texts = _Texts(m, method)
+    texts = _StepTexts(m, method)
     n, size = texts.n, 1 + 2 * texts.n
     sizes = {"y": m.ny, "memory": size, "w": n, "t_stage": 1, "h": 1, "p": m.np}
     counted = dict.fromkeys(("trials", "last", "found", "seeking"), 1)
@@ -210,7 +210,7 @@ def generalized_alpha(work: Work, method: GeneralizedAlpha) -> Step:
     restarting = work.call(program("restart", texts.restart, {"memory": size, "k0": m.nz}))
     found_anew: tuple[Statement, ...] = (*work.rates_at("y", "t", "k0"), *restarting, Copy("memory_known", "memory"))
     passed: _Statements = tuple(Seek(curve.name, "t_stage", "p", curve.offset) for curve in m.curves if m.passes(curve))
-    return Step(
+    return StepStatements(
         (*work.call(fresh), IfAny("fresh", found_anew)),
         (
             *work.call(program("predict", texts.predict, {"memory": size, "t": 1, "h": 1})),
@@ -227,7 +227,7 @@ def generalized_alpha(work: Work, method: GeneralizedAlpha) -> Step:
     )
 
 
-def _stiff(work: Work, texts: _Texts, sizes: dict[str, int]) -> tuple[_Statements, _Statements]:
+def _stiff(work: Work, texts: _StepTexts, sizes: dict[str, int]) -> tuple[_Statements, _Statements]:
     """Statements that factor the matrix of what is stiff, every operation on its own, and that solve with it."""
     factors = PackedFactors(texts.n)
 
@@ -240,7 +240,7 @@ def _stiff(work: Work, texts: _Texts, sizes: dict[str, int]) -> tuple[_Statement
     return work.call(factoring), work.call(solving)
 
 
-def _exact(work: Work, texts: _Texts, sizes: dict[str, int]) -> tuple[_Statements, _Statements]:
+def _exact(work: Work, texts: _StepTexts, sizes: dict[str, int]) -> tuple[_Statements, _Statements]:
     """The same with the exact derivative, column by column, factored by tiles."""
     n = texts.n
     system = TiledSystem(np.ones((n, n), bool), n)

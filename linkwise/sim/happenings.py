@@ -55,7 +55,7 @@ class Happenings:
     zeno: dict[int, Zeno] = field(default_factory=dict)
     """States that were ended by events without end."""
     _last: dict[int, tuple[float, int]] = field(default_factory=dict)
-    """When an event last was, and how many in a row let no time pass."""
+    """Time of an event's last happening, and the number of those in a row that let no time pass."""
 
     @cached_property
     def g(self) -> Array:

@@ -43,14 +43,14 @@ class Limit:
         return 1e-13 * max(1.0, abs(self.bound))
 
     def depth(self, q: Flat) -> Scalar:
-        """How far beyond the limit; negative inside the range."""
+        """Distance beyond the limit; negative inside the range."""
         x = q[self.joint.q_slice.start + self.coordinate]
         mimic = self.joint.mimic
         x = x if mimic is None else x * mimic.multiplier + mimic.offset
         return (x - self.bound) * self.side
 
     def gradient(self, q: Flat) -> dict[int, Scalar]:
-        """How depth grows with each freedom: {number of v: ∂(rate of depth)/∂v}."""
+        """Growth of depth with each freedom: {number of v: ∂(rate of depth)/∂v}."""
         kind, start = self.joint.type, self.joint.v_slice.start
         if is_linear(kind):
             mimic = self.joint.mimic

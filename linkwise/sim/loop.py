@@ -10,17 +10,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from linkwise.sim.motion import Motion
+from linkwise.sim.motion import EquationsOfMotion
 from linkwise.sim.records import Records
 from linkwise.sim.step_size import Given, StepSize, Text, goes_on
-from linkwise.sim.work import RUNNING, WAITING, Clock, Span, Step, Traceable, Work, crossing, flag, watching
+from linkwise.sim.work import RUNNING, WAITING, Clock, Span, StepStatements, Traceable, Work, crossing, flag, watching
 from linkwise.spatial.scalar import Flat, NamedNumbers, Scalar, either, where
 from linkwise.trace.calls import list_of
 from linkwise.trace.calls import traced as program
 from linkwise.trace.program import Copy, IfAny, Program, Seek, Statement, WhileAny
 
 
-def next_stop(m: Motion, y: Flat, p: Flat, after: Scalar) -> Scalar:
+def next_stop(m: EquationsOfMotion, y: Flat, p: Flat, after: Scalar) -> Scalar:
     """The first stop after a time, of a state y that has settled there and of the rows in p that are in force."""
     _, _, x = m.parts(y)
     found = [curve.stop(p, within=not m.passes_smooth) for curve in m.curves]
@@ -34,12 +34,12 @@ def next_stop(m: Motion, y: Flat, p: Flat, after: Scalar) -> Scalar:
 _NEVER = 1e300
 
 
-def seeking(m: Motion) -> tuple[Statement, ...]:
+def seeking(m: EquationsOfMotion) -> tuple[Statement, ...]:
     """The rows of all tables at the time in the buffer ``t_seek``."""
     return tuple(Seek(curve.name, "t_seek", "p", curve.offset) for curve in m.curves)
 
 
-def waits_for_python(m: Motion) -> bool:
+def waits_for_python(m: EquationsOfMotion) -> bool:
     """Whether samples come back to Python."""
     return any(element.in_python for element in m.samplers)
 
@@ -107,7 +107,7 @@ class Stops:
         return (*arrived, IfAny("at_stop", tuple(inside)))
 
 
-def one_step(work: Work, step: Step, events: Traceable) -> Program:
+def one_step(work: Work, step: StepStatements, events: Traceable) -> Program:
     """A single step, to look into it: rows y, p, t, h; y_new and the event functions g_new at its end are stored."""
     m = work.motion
     for name, size in (("y", m.ny), ("p", m.np), ("t", 1), ("h", 1)):
@@ -127,7 +127,7 @@ def one_step(work: Work, step: Step, events: Traceable) -> Program:
 
 
 def loop(
-    work: Work, step: Step, sizes: type[StepSize], records: type[Records], events: Traceable | None = None
+    work: Work, step: StepStatements, sizes: type[StepSize], records: type[Records], events: Traceable | None = None
 ) -> Program:
     """Steps of some sizes, until each state has made as many as it may, is at the end, or something happened to it.
 
@@ -155,7 +155,7 @@ class LoopWriter:
     """
 
     def __init__(
-        self, work: Work, step: Step, sizes: type[StepSize], records: type[Records], events: Traceable | None
+        self, work: Work, step: StepStatements, sizes: type[StepSize], records: type[Records], events: Traceable | None
     ) -> None:
         m = self.motion = work.motion
         self.work, self.step, self.sizes, self.records, self.events = work, step, sizes, records, events
@@ -250,7 +250,7 @@ class LoopWriter:
         return [*arriving, *inside] if self.clips else [*inside, *arriving]
 
     def _carried(self) -> list[Statement]:
-        """Where steps are judged, the derivative at the end of one, with which the next begins."""
+        """The derivative at the end of a step, with which the next begins, where steps are judged."""
         if not self.sizes.judges:
             return []
         return [*self.step.carry, *([self._derivative_after_stop()] if self.stops and self.step.carry else [])]

@@ -13,11 +13,11 @@ from typing import Any
 import numpy as np
 
 from linkwise.array_types import Array
+from linkwise.checks import check_count, check_not_negative, check_positive
 from linkwise.dataclass import dataclass
 from linkwise.errors import InputError
 from linkwise.functions.scalar_arrays import scalar_array
 from linkwise.model.model import Model
-from linkwise.sim.checks import check_count, check_not_negative, check_positive
 from linkwise.sim.elements import Vector, law
 from linkwise.sim.sensors import Encoder
 from linkwise.sim.tables import Table
@@ -75,7 +75,7 @@ class Measured:
 
     @property
     def drawn(self) -> Table:
-        """Where the generators start (2), and the offset (k): a table of one time, with the axes of the batch."""
+        """The start of the generators (2), and the offset (k): a table of one time, with the axes of the batch."""
         shape = (self.batch,) if isinstance(self.batch, int) else tuple(self.batch)
         rng = np.random.default_rng(self.seed)
         starts = [rng.integers(1, int(modulus) - 1, size=(*shape, 1, 1)) for _, modulus in _GENERATORS]
@@ -111,7 +111,7 @@ class InLoop:
 
     @property
     def size(self) -> int:
-        """How many states."""
+        """Number of states."""
         return 3 + self.sensor.size * (2 + self.late)
 
     def read(

@@ -21,9 +21,9 @@ from linkwise.functions.scalar_arrays import scalar_array as objects
 from linkwise.memoized import Memory, once
 from linkwise.model.model import Model
 from linkwise.sim.chart import Instant
-from linkwise.sim.motion import CAUSES, ContactNumbers, Motion
-from linkwise.sim.rules import JointRules
-from linkwise.sim.work import Step, Work
+from linkwise.sim.joint_rules import JointRules
+from linkwise.sim.motion import CAUSES, ContactNumbers, EquationsOfMotion
+from linkwise.sim.work import StepStatements, Work
 from linkwise.spatial.scalar import Flat, Scalar, maximum, minimum, minus, plus, repeated_while, where
 from linkwise.trace.calls import traced as program
 
@@ -95,12 +95,12 @@ def _refuse_friction(model: Model) -> None:
 
 
 def contact_numbers(model: Model, rules: JointRules) -> ContactNumbers:
-    """How many numbers contacts leave from step to step."""
+    """Numbers that contacts leave from step to step."""
     own = stepping(model, rules)
     return ContactNumbers(rows_of(own), points_of(own))
 
 
-def moreau(work: Work) -> Step:
+def moreau(work: Work) -> StepStatements:
     """One step of Moreau's midpoint rule."""
     m = work.motion
     model = stepping(m.model, m.rules)
@@ -122,10 +122,10 @@ def moreau(work: Work) -> Step:
         return {"y_new": repeated_while(lambda state: state[-1] > rounding, part, [*y, t[0], h[0]])[:-2]}
 
     sizes = {"y": m.ny, "t": 1, "h": 1, "p": m.np}
-    return Step((), work.call(program("step", text, sizes)))
+    return StepStatements((), work.call(program("step", text, sizes)))
 
 
-def _stepped(m: Motion, model: Model, y: Flat, t: Flat, h: Flat, p: Flat) -> list[Scalar]:
+def _stepped(m: EquationsOfMotion, model: Model, y: Flat, t: Flat, h: Flat, p: Flat) -> list[Scalar]:
     """The state y after a step of h, from the instant t on."""
     numbers = m.contacts
     assert numbers is not None
@@ -174,7 +174,7 @@ class Implicit(NamedTuple):
         return plus(plus(self.joints, self.actuators), self.limits)
 
 
-def _works(m: Motion, done: Any, implicit: Implicit, at: Instant, h: Scalar) -> list[Scalar]:
+def _works(m: EquationsOfMotion, done: Any, implicit: Implicit, at: Instant, h: Scalar) -> list[Scalar]:
     """The works of all causes in a step, J: an impulse does its mean velocity's worth on a mechanism.
 
     So kinetic energy in the middle of the step is explained to rounding. What acts implicitly is less by its share of
@@ -195,7 +195,7 @@ def _works(m: Motion, done: Any, implicit: Implicit, at: Instant, h: Scalar) -> 
     return [total[cause] for cause in CAUSES]
 
 
-def _implicit(m: Motion, at: Instant, active: Flat, h: Scalar) -> Implicit:
+def _implicit(m: EquationsOfMotion, at: Instant, active: Flat, h: Scalar) -> Implicit:
     """Gains of actuators act only where these are not at their limits, springs of ranges beyond their ends."""
     total: list[Scalar] = [0.0] * m.nv
     limits = [float(limit) for limit in m.model.limits.effort]

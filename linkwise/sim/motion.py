@@ -36,6 +36,7 @@ from linkwise.model.transmissions import (
 from linkwise.sim.acceleration_fields import FieldsAroundBodies
 from linkwise.sim.chart import Instant, StateChart
 from linkwise.sim.elements import Element, Vector, Wrenches, state_names, with_states
+from linkwise.sim.joint_rules import JointRules, Stabilization
 from linkwise.sim.limits import (
     AllLimits,
     Limit,
@@ -43,7 +44,6 @@ from linkwise.sim.limits import (
     limits_along,
     limits_of_joints,
 )
-from linkwise.sim.rules import JointRules, Stabilization
 from linkwise.sim.tables import Curve, curves_of
 from linkwise.sim.varying import InForce, Varying
 from linkwise.spatial.scalar import Flat, Scalar, beyond, either, is_zero, minus, plus, sqrt, where, within
@@ -64,7 +64,7 @@ class ContactNumbers:
 
     @property
     def size(self) -> int:
-        """How many numbers."""
+        """Count of all of them."""
         return self.rows + self.points + self.RESIDUALS + 2
 
     def parts(self, numbers: Flat) -> dict[str, Flat]:
@@ -81,7 +81,7 @@ OnBody = tuple[Body, list[Scalar], list[Scalar]]
 """A body, the wrench (6) on it at its origin, and the forces on its modes besides."""
 
 
-class Works(Element):
+class WorkStates(Element):
     """The works of all causes, integrated along with a motion; the first of its elements, if it has one."""
 
     nx = len(CAUSES)
@@ -93,7 +93,7 @@ class Works(Element):
         return "works"
 
 
-class Motion(StateChart):
+class EquationsOfMotion(StateChart):
     """A model, the elements that act on it, the rules for its joints, and how its closures are kept.
 
     The states x: first those of the elements that flow, then those that are held between samples, then what contacts
@@ -131,7 +131,7 @@ class Motion(StateChart):
         model = self.varying.model
         self.model, self.elements, self.rules = model, tuple(elements), rules
         self.nq, self.nv = model.nq, model.nv
-        self.passive = PassiveForces.under(model, rules, in_steps=contacts is not None)
+        self.passive = PassiveForces(model, rules, in_steps=contacts is not None)
         self.closing = closing if model.closures else None
         self.projects = self.closing is not None and self.closing.projects
         self.switches = len(model.closures) if switched else 0
@@ -140,7 +140,7 @@ class Motion(StateChart):
         self.flowing = sum(element.nx for element in elements)
         self.nx = self.flowing + sum(element.nh for element in elements) + self.touching + self.switches
         self.ny, self.nz = self.nq + self.nv + self.nx, 2 * self.nv + self.flowing
-        self.works = Works.nx if self.elements and isinstance(self.elements[0], Works) else 0
+        self.works = WorkStates.nx if self.elements and isinstance(self.elements[0], WorkStates) else 0
         self.own_x = slice(self.nq + self.nv + self.works, self.ny - self.switches - self.touching)
         self._curves = curves_of(self.elements, n_parameters)
         self.curves = [curve for own in self._curves for curve in own]
@@ -151,7 +151,7 @@ class Motion(StateChart):
     @cached_property
     def state_names(self) -> list[str]:
         """Names of the elements' own states, in their order in x."""
-        return state_names([element for element in self.elements if not isinstance(element, Works)])
+        return state_names([element for element in self.elements if not isinstance(element, WorkStates)])
 
     def passes(self, curve: Curve) -> bool:
         """Whether steps pass over the times of a table."""
@@ -163,7 +163,7 @@ class Motion(StateChart):
 
     # Forces.
     def places(self, k: int) -> tuple[slice, slice]:
-        """Where the flowing and the held states of the k-th element are in x."""
+        """Places in x of the flowing and the held states of the k-th element."""
         before = self.elements[:k]
         a, b = sum(e.nx for e in before), self.flowing + sum(e.nh for e in before)
         return slice(a, a + self.elements[k].nx), slice(b, b + self.elements[k].nh)
@@ -520,7 +520,7 @@ class Motion(StateChart):
         return any(closure.type.time_dependent for closure in self.model.closures)
 
     def moving(self, at: Instant) -> MovingFrames:
-        """Where frames and joints are in a state, and which closures are in force."""
+        """Frames and joints in a state, with the closures that are in force."""
         return MovingFrames(self.model, at.q, at.v, self.model_parameters(at.p), self.closure_flags(at.x))
 
     def closure_flags(self, x: Flat) -> Flat | None:
@@ -622,7 +622,7 @@ class Motion(StateChart):
         """Ẋ of the states that flow; of works, which come first, only where they are accounted for by rates."""
         out: list[Scalar] = self._powers(at, hosted) if self.works and accounted else []
         for element, given in self._asked(at):
-            if element.nx and not isinstance(element, Works):
+            if element.nx and not isinstance(element, WorkStates):
                 out.extend(element.rate(*given))
         return out
 

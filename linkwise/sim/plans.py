@@ -1,4 +1,4 @@
-"""Which routine a simulation runs, compiled once and kept with the model."""
+"""The routine that a simulation runs, compiled once and kept with the model."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ from linkwise.sim.events import Event, Locator, event_program
 from linkwise.sim.explicit import runge_kutta, semi_implicit_euler
 from linkwise.sim.frozen_elements import TRACEABLE, FrozenElement
 from linkwise.sim.loop import loop, next_stop, one_step, waits_for_python
-from linkwise.sim.motion import Motion
+from linkwise.sim.motion import EquationsOfMotion
 from linkwise.sim.records import AtTimes, EachStep, OnGrid, Records
 from linkwise.sim.step_size import EqualSteps, StepSize, ToleratedSteps
 from linkwise.sim.tableaux import TABLEAUX, GeneralizedAlpha, Tableau
 from linkwise.sim.tables import RunTables
-from linkwise.sim.work import CompiledLoop, Evaluation, Step, Work, settled
+from linkwise.sim.work import CompiledLoop, EvaluationRoutine, StepStatements, Work, settled
 from linkwise.spatial.scalar import Flat, NamedNumbers, is_zero
 from linkwise.targets.device import Device
 from linkwise.targets.llvm.device import PROCESSOR
@@ -100,7 +100,7 @@ class RunSamples(NamedTuple):
     threads: int
     curves: RunTables
     members: Array
-    """Which states of the batch they are of (...)."""
+    """Numbers of the states of the batch that they are of (...)."""
     slack: float
     home: Device = PROCESSOR
 
@@ -109,7 +109,7 @@ class RunSamples(NamedTuple):
 class SimulationPlan:
     """Everything that is compiled for one way of simulating one model."""
 
-    motion: Motion
+    motion: EquationsOfMotion
     method: str
     every_step: bool
     events: tuple[Event, ...]
@@ -121,7 +121,7 @@ class SimulationPlan:
     """Reason why each of them could not be traced."""
     kernels: dict[tuple[np.dtype[Any], bool, str], CompiledLoop] = field(default_factory=dict)
     """The compiled loop by precision, whether it is for few states, and the name of a home: see :meth:`Run.kernel`."""
-    _evaluations: dict[tuple[str, str], Evaluation] = field(default_factory=dict)
+    _evaluations: dict[tuple[str, str], EvaluationRoutine] = field(default_factory=dict)
 
     @cached_property
     def is_adaptive(self) -> bool:
@@ -130,7 +130,7 @@ class SimulationPlan:
 
     @cached_property
     def sizes(self) -> type[StepSize]:
-        """How long steps are."""
+        """The lengths of steps."""
         return ToleratedSteps if self.is_adaptive else EqualSteps
 
     @cached_property
@@ -140,7 +140,7 @@ class SimulationPlan:
 
     @cached_property
     def note(self) -> str:
-        """Note for whoever simulates, if there is anything to know."""
+        """Note for the user, if there is anything to know."""
         if not self.hosted:
             return ""
         return (
@@ -164,7 +164,7 @@ class SimulationPlan:
                 "or pass NumPy arrays",
             )
 
-    def work(self) -> tuple[Work, Step]:
+    def work(self) -> tuple[Work, StepStatements]:
         """A routine that is to be written, and the step that it makes again and again."""
         work = Work(self.motion, host=self.host_forces if self.hosted else None)
         step = settled(work, self._step(work))
@@ -174,7 +174,7 @@ class SimulationPlan:
 
         return work, on_manifold(work, step)
 
-    def _step(self, work: Work) -> Step:
+    def _step(self, work: Work) -> StepStatements:
         if isinstance(self.numbers, Tableau):
             return runge_kutta(work, self.numbers)
         if self.method == "euler":
@@ -191,7 +191,7 @@ class SimulationPlan:
             from linkwise.sim.moreau import moreau
 
             return moreau(work)
-        from linkwise.sim.implicit import rosenbrock
+        from linkwise.sim.rosenbrock import rosenbrock
 
         return rosenbrock(work)
 
@@ -232,16 +232,16 @@ class SimulationPlan:
         work, step = self.work()
         values = event_program(self.motion, self.events)
         now = Work(self.motion).routine(values)
-        return Locator(Evaluation(one_step(work, step, values)), Evaluation(now), self.events)
+        return Locator(EvaluationRoutine(one_step(work, step, values)), EvaluationRoutine(now), self.events)
 
     @cached_property
-    def _settler(self) -> Evaluation:
+    def _settler(self) -> EvaluationRoutine:
         """(t, y, p, slack) to the state after the samples that are due, those by Python functions left out."""
 
         def text(t: Flat, y: Flat, p: Flat, slack: Flat) -> NamedNumbers:
             return {"y_after": self.motion.sampled(t[0], y, p, slack[0], in_python=False)}
 
-        return Evaluation(self._routine("sample", text, "t", "y", "p", "slack"))
+        return EvaluationRoutine(self._routine("sample", text, "t", "y", "p", "slack"))
 
     def sampled(self, t: Array, y: Array, p: Array, slack: float, python_only: bool = False) -> Array:
         """States (n, ny) after the samples that are due at times (n), with the rows of tables in p (n, np)."""
@@ -256,16 +256,16 @@ class SimulationPlan:
         return after
 
     @cached_property
-    def _stopper(self) -> Evaluation:
+    def _stopper(self) -> EvaluationRoutine:
         """(y, p, after) to the next stop."""
 
         def text(y: Flat, p: Flat, after: Flat) -> NamedNumbers:
             return {"stop": next_stop(self.motion, y, p, after[0])}
 
-        return Evaluation(self._routine("stop", text, "y", "p", "after"))
+        return EvaluationRoutine(self._routine("stop", text, "y", "p", "after"))
 
     def next_stop(self, y: Array, p: Array, after: float) -> float:
-        """When a step from a state (ny) must end at the latest, after a time, with the rows of tables in p (np)."""
+        """Latest time at which a step from a state (ny) must end, after a time, with the rows of tables in p (np)."""
         if not self.motion.stops:
             return math.inf
         return float(self._stopper({"y": y[None], "p": p[None], "after": np.array([[after]])})["stop"][0, 0])
@@ -351,7 +351,7 @@ class SimulationPlan:
             return whole.reshape(count, size)
 
         with home.entered():
-            evaluation = once(self._evaluations, (what, home.name), lambda: Evaluation(routine, home))
+            evaluation = once(self._evaluations, (what, home.name), lambda: EvaluationRoutine(routine, home))
             rows = {"t": flat(home.xp, home.to_device(t[..., None]), 1), "y": flat(home.xp, y, m.ny)}
             if self.motion.curves:
                 whose = np.broadcast_to(members[..., None], shape).reshape(count)
@@ -393,7 +393,7 @@ def _made(setup: Setup, n_parameters: int, every_step: bool) -> SimulationPlan:
 
         contacts = contact_numbers(model, rules)
     smooth = method != "variational"
-    motion = Motion(model, traced, rules, n_parameters, setup.closing, setup.switched, smooth, contacts)
+    motion = EquationsOfMotion(model, traced, rules, n_parameters, setup.closing, setup.switched, smooth, contacts)
     numbers = numbers_of(setup.method)
     plan = SimulationPlan(motion, method, every_step, events, numbers, tuple(hosted), "; ".join(reasons))
     if not all(formula.runs for formula in _formulas(traced, events)):

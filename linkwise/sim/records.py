@@ -14,7 +14,7 @@ from numpy.typing import DTypeLike
 
 from linkwise.array_types import Array
 from linkwise.errors import InputError
-from linkwise.sim.motion import Motion
+from linkwise.sim.motion import EquationsOfMotion
 from linkwise.sim.step_size import EqualSteps
 from linkwise.sim.work import Clock, Span, Work, flag
 from linkwise.spatial.scalar import Flat, NamedNumbers, where
@@ -63,7 +63,7 @@ class Records:
         self.arrays = {"saved": self.saved}
 
     @staticmethod
-    def rows(m: Motion) -> tuple[tuple[str, int], ...]:
+    def rows(m: EquationsOfMotion) -> tuple[tuple[str, int], ...]:
         """Names and sizes of the arrays that are filled."""
         return (("saved", m.ny),)
 
@@ -135,11 +135,11 @@ class OnGrid(Records):
 
     @staticmethod
     def behind() -> Sequence[Statement]:
-        """Where one is due."""
+        """Statements behind a step where a sample is due."""
         return (IfAny("save", (Record("saved", "y", "place", "save"),)),)
 
     def sampled(self, k: int) -> None:
-        """Where the step ended at the sample, on the grid."""
+        """Take the state where a step of state k ended at a sample of the grid."""
         clock, sizes = self.run.clock[k], self.sizes
         on_grid = clock[Clock.T] > sizes.time(self.run, clock[Clock.ACCEPTED]) - self.run.slack
         if clock[Clock.COUNTDOWN] == sizes.every and on_grid:
@@ -211,7 +211,7 @@ class EachStep(Records):
         self.pieces: list[tuple[Array, Array]] = [(np.array([run.t0]), run.home.to_host(run.y[:1].copy()))]
 
     @staticmethod
-    def rows(m: Motion) -> tuple[tuple[str, int], ...]:
+    def rows(m: EquationsOfMotion) -> tuple[tuple[str, int], ...]:
         """States and times."""
         return (("saved", m.ny), ("saved_t", 1))
 

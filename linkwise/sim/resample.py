@@ -12,9 +12,9 @@ from linkwise.array_types import Array
 from linkwise.errors import InputError
 from linkwise.functions.function import CompiledFunction
 from linkwise.model.model import Model
+from linkwise.sim.joint_rules import JointRules
 from linkwise.sim.limits import is_linear
-from linkwise.sim.motion import Motion
-from linkwise.sim.rules import JointRules
+from linkwise.sim.motion import EquationsOfMotion
 from linkwise.sim.trajectory import Trajectory
 from linkwise.spatial.scalar import Flat, NamedNumbers, Scalar, minus
 
@@ -70,7 +70,7 @@ def velocities(model: Model | None, t: Array, q: Array) -> Array:
 
 def interpolation(model: Model) -> CompiledFunction:
     """(q0, q1, v0, v1, a0, a1, h, s) to q and v at the fraction s of an interval of h seconds."""
-    motion = Motion(model, (), JointRules(limits="ignore"), 0)
+    motion = EquationsOfMotion(model, (), JointRules(limits="ignore"), 0)
 
     def text(q0: Flat, q1: Flat, v0: Flat, v1: Flat, a0: Flat, a1: Flat, h: Flat, s: Flat) -> NamedNumbers:
         d = motion.way(q0, q1)
@@ -95,7 +95,7 @@ def interpolation(model: Model) -> CompiledFunction:
 def resampled(trajectory: Trajectory, model: Model, times: Array) -> Trajectory:
     """A trajectory at other times; accelerations, forces and energies are interpolated linearly."""
     values = trajectory.values()
-    knots = _Neighbours(trajectory, values, times)
+    knots = _SamplesAround(trajectory, values, times)
     made = interpolation(model)(*(side[name] for name in ("q", "v", "vdot") for side in knots.sides), knots.h, knots.s)
 
     def linear(name: str) -> Array:
@@ -132,7 +132,7 @@ def _closed(trajectory: Trajectory, model: Model) -> Trajectory:
     return trajectory.with_samples(trajectory.t, q, v, trajectory.x, trajectory._values)
 
 
-class _Neighbours:
+class _SamplesAround:
     """Neighbours just before and just after each time, for every state: samples, or sides of events.
 
     ``sides`` are the two sets of values (..., n, size) by name, ``h`` the seconds between them and ``s`` the fraction

@@ -185,7 +185,7 @@ class Run:
 
     @property
     def status(self) -> Array:
-        """How far each state is, as a number (count)."""
+        """Status of each state, as a number (count)."""
         return self.clock[:, Clock.STATUS]
 
     @property
@@ -249,11 +249,11 @@ class Run:
         self.clock[spent, Clock.STATUS] = self.sizes.spent
 
     def times_reached(self) -> Array:
-        """When each state was last (count)."""
+        """The last time of each state (count)."""
         return np.where(self.status == DONE, self.end, self.clock[:, Clock.T].astype(float))
 
     def statuses(self) -> Array:
-        """How each state ended (count)."""
+        """The way each state ended (count)."""
         found: Array = _NAMES[self.status.astype(int)]
         found[(self.status == EVENT) & ~self.ended] = "interrupted"  # before it could be looked into
         found[(found == "done") & ~self.home.to_host(self.home.xp.isfinite(self.y).all(axis=1))] = "failed"
@@ -304,7 +304,7 @@ class Run:
         return whole if self.records.between is None else whole.at(self.records.between)
 
     def _drift(self) -> str:
-        """Which closure did not stay closed to the end; empty if all did, or nobody saw to it."""
+        """Sentence on the closure that did not stay closed to the end; empty if all did, or nobody saw to it."""
         m = self.plan.motion
         if not m.projects:
             return ""
@@ -385,7 +385,7 @@ _MOST_TOLD = 5
 
 
 def _told(t: Array, clipped: dict[str, Array]) -> str:
-    """Which actuators were at their limits and for how long, the longest first; empty if none was."""
+    """Sentence on the actuators that were at their limits and for how long, the longest first; empty if none was."""
     if not clipped or len(t) < 2:
         return ""
     weights = np.concatenate([[0.0], np.diff(t)]) / 2.0 + np.concatenate([np.diff(t), [0.0]]) / 2.0
@@ -445,7 +445,7 @@ class RunPieces:
         return True
 
     def time(self, start: float) -> float:
-        """Where a piece that began at ``start`` was interrupted: there, or at its end."""
+        """Time at which a piece that began at ``start`` was interrupted: there, or at its end."""
         done = self._first_clock[Clock.ACCEPTED] >= self._sizes.most
         return self.end if done and self.end > start else start
 

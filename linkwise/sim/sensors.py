@@ -13,11 +13,11 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from linkwise.array_types import Array
+from linkwise.checks import check_count, check_not_negative
 from linkwise.contact.scene import meetings_of
 from linkwise.dataclass import dataclass
 from linkwise.errors import InputError, LinkwiseError
 from linkwise.mechanism.bodies_and_joints import JointInstance
-from linkwise.sim.checks import check_count, check_not_negative
 from linkwise.sim.touched import contacts_of
 from linkwise.sim.trajectory import Trajectory
 

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from linkwise.array_types import Array
+from linkwise.checks import check_count, is_real
 from linkwise.contact.scene import kept_points, rigid_meeting
 from linkwise.dataclass import dataclass, replace
 from linkwise.errors import InputError, InputWarning, message
@@ -26,10 +27,10 @@ from linkwise.sim.disturbances import as_loads
 from linkwise.sim.elements import Element, as_elements
 from linkwise.sim.events import Event, ImpactEvent, as_events, limit_events
 from linkwise.sim.frozen_elements import frozen_element, frozen_event
+from linkwise.sim.joint_rules import Baumgarte, JointRules, Stabilization, as_closing
 from linkwise.sim.moreau import check_overlap, contact_numbers, touching
-from linkwise.sim.motion import Motion
+from linkwise.sim.motion import EquationsOfMotion
 from linkwise.sim.plans import SimulationPlan, checked_method, is_adaptive, plan_for
-from linkwise.sim.rules import Baumgarte, JointRules, Stabilization, as_closing
 from linkwise.sim.states import Start, States, check_start
 from linkwise.sim.tableaux import GeneralizedAlpha
 from linkwise.sim.tables import NO_TABLES, RunTables, Table, batch_of
@@ -71,6 +72,49 @@ _ACTING = ("control", "events", "f_ext", "frame")
 _RULING = ("rules", "limits", "stabilization", "released")
 """Options that a setup without these depends on besides."""
 _KEPT = 32  # setups for each model
+_LEAST_RTOL = 1e-14
+
+
+def checked_tolerances(options: Options) -> tuple[float, float, float, float, int]:
+    """Relative and absolute tolerance, longest and shortest step, and most steps of an adaptive method."""
+    rtol, atol = options.get("rtol", 1e-9), options.get("atol")
+    max_step, min_step = options.get("max_step", math.inf), options.get("min_step", 0.0)
+    max_steps = options.get("max_steps", 1_000_000)
+    check_count(max_steps=max_steps)
+    if not is_real(rtol) or not _LEAST_RTOL <= rtol < 1.0:
+        raise InputError(
+            "rtol is not a tolerance that can be kept",
+            got=repr(rtol),
+            allowed=f"{_LEAST_RTOL:g} <= rtol < 1: float64 has 16 digits",
+        )
+    atol = rtol / 100.0 if atol is None else atol
+    if not is_real(atol) or not 0.0 <= atol < math.inf:
+        raise InputError("atol is not a tolerance", got=repr(atol), allowed="numbers >= 0")
+    if not is_real(max_step) or not max_step > 0.0:
+        raise InputError("max_step is not positive", got=repr(max_step), allowed="seconds, or inf")
+    if not is_real(min_step) or not 0.0 <= min_step < max_step:
+        raise InputError("min_step is out of range", got=repr(min_step), allowed="0 <= min_step < max_step, s")
+    return rtol, float(atol), max_step, min_step, int(max_steps)
+
+
+def checked_times(times: ArrayLike | None, t0: float, duration: float) -> Array | None:
+    """Output times (T), increasing and inside the simulation, or None."""
+    if times is None:
+        return None
+    try:
+        array = np.array(times, float)
+    except (TypeError, ValueError):
+        array = np.empty(0)
+    slack = 1e-9 * max(1.0, duration)
+    inside = array.size and array.ndim == 1 and np.isfinite(array).all()
+    if not inside or (np.diff(array) <= 0).any() or array[0] < t0 - slack or array[-1] > t0 + duration + slack:
+        raise InputError(
+            "output_times do not fit the simulation",
+            got=repr(times)[:80],
+            allowed=f"(T,), increasing, from {t0:g} to {t0 + duration:g} s",
+            do="np.linspace(t0, t0 + duration, n), or np.unique of the times you have",
+        )
+    return np.asarray(np.clip(array, t0, t0 + duration))
 
 
 def _is_key(value: object) -> bool:
@@ -182,7 +226,7 @@ class Setup:
         return Start.of(self.model, self.elements, switches, batch, not self.is_adaptive)
 
     @cached_property
-    def _limited(self) -> Motion | None:
+    def _limited(self) -> EquationsOfMotion | None:
         """The motion whose joint limits push or stop; None where there are none."""
         motion = None if self.rules.limits == "ignore" else limits_of(self.model, self.rules)[0]
         return motion if motion is not None and motion.limits else None
@@ -318,14 +362,14 @@ def _check_contacts(model: Model, method: str, rules: JointRules, events: Sequen
         refuse_rigid_contacts(model, f"the method {method!r}", do)
 
 
-def limits_of(model: Model, rules: JointRules) -> tuple[Motion, tuple[Event, ...]]:
+def limits_of(model: Model, rules: JointRules) -> tuple[EquationsOfMotion, tuple[Event, ...]]:
     """The model's limits under these rules, and the events of reaching them.
 
     Kept with the model: they take a mass matrix, and the same events find the same plan again.
     """
 
-    def made() -> tuple[Motion, tuple[Event, ...]]:
-        motion = Motion(model, (), rules, 0)
+    def made() -> tuple[EquationsOfMotion, tuple[Event, ...]]:
+        motion = EquationsOfMotion(model, (), rules, 0)
         return motion, tuple(frozen_event(event, model, 0, 0) for event in limit_events(motion))
 
     return once(Memory.of(model).table("simulation limits"), rules, made)

@@ -11,25 +11,18 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from linkwise.array_types import Array
+from linkwise.checks import check_arguments, check_count, check_finite, check_positive
 from linkwise.dataclass import dataclass, field
 from linkwise.errors import IntegrationWarning, SaturationWarning, SlowControlWarning
 from linkwise.functions.function import checked_threads
 from linkwise.memoized import Memory
 from linkwise.model.model import Model
-from linkwise.sim.checks import (
-    check_arguments,
-    check_count,
-    check_finite,
-    check_positive,
-    checked_times,
-    checked_tolerances,
-)
 from linkwise.sim.elements import as_elements
-from linkwise.sim.motion import Works
+from linkwise.sim.motion import WorkStates
 from linkwise.sim.plans import SimulationPlan
 from linkwise.sim.progress import Progress, check_progress
 from linkwise.sim.run import Run
-from linkwise.sim.setup import Options, Setup, usual_method
+from linkwise.sim.setup import Options, Setup, checked_times, checked_tolerances, usual_method
 from linkwise.sim.states import States, warn_of_start
 from linkwise.sim.step_size import EqualSteps, StepSize, ToleratedSteps
 from linkwise.sim.tableaux import TABLEAUX, GeneralizedAlpha, Tableau
@@ -63,7 +56,7 @@ def standing_still(
             "tau": nothing,
             "force:control": nothing,
             "energy": np.array(energy),
-            "work": np.zeros((*shape, Works.nx)),
+            "work": np.zeros((*shape, WorkStates.nx)),
         },
         status=np.full(states.shape, "done") if states.shape else "done",
         steps=zero if states.shape else 0,
@@ -74,7 +67,7 @@ def standing_still(
 
 
 @dataclass(frozen=True, eq=False)
-class Ready:
+class ReadySimulation:
     """A simulation whose options are checked, with the plans that were made for it: where later calls begin."""
 
     setup: Setup
@@ -86,7 +79,7 @@ class Ready:
     plans: dict[tuple[int, bool], tuple[Setup, SimulationPlan]] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, setup: Setup, duration: float, dt: float | None, save_every: int, options: Options) -> Ready:
+    def of(cls, setup: Setup, duration: float, dt: float | None, save_every: int, options: Options) -> ReadySimulation:
         """From what users give, see :func:`simulate`."""
         check_positive(duration=duration)
         check_count(save_every=save_every)
@@ -114,9 +107,9 @@ _READY = "_ready_simulations"
 _KEPT = 32  # of them for each model
 
 
-def _known(model: Model, key: object) -> Ready | None:
+def _known(model: Model, key: object) -> ReadySimulation | None:
     """The simulation with these options, if there was one; found without a detour, beside the model's functions."""
-    known: dict[object, Ready] = getattr(model, "__dict__", {}).get(_READY, {})
+    known: dict[object, ReadySimulation] = getattr(model, "__dict__", {}).get(_READY, {})
     try:
         ready = known.get(key)
     except TypeError:  # an option has no hash
@@ -125,7 +118,7 @@ def _known(model: Model, key: object) -> Ready | None:
     return ready if ready is not None and ready.tableau is TABLEAUX.get(ready.setup.method_name) else None
 
 
-def _keep(model: Model, key: Hashable, ready: Ready) -> None:
+def _keep(model: Model, key: Hashable, ready: ReadySimulation) -> None:
     """Let it be known to later calls."""
     memory = Memory.of(model)
     known = vars(model)[_READY] = memory.table(_READY)
@@ -259,15 +252,15 @@ def simulate(
         plain = not account and all(value is None for name, value in named.items() if name not in _OF_PILES)
         stays = method != "moreau" or plain
         if method == "moreau" and plain:
-            from linkwise.sim.piles.run import is_pile, simulate_pile
+            from linkwise.sim.piles.pile_run import is_pile, simulate_pile
 
             stays = not is_pile(model)
             if not stays and all(given is None or np.ndim(given) == 1 for given in (q0, v0)):
                 return simulate_pile(model, q0, v0, duration, dt, t0, save_every, progress)
         if account and getattr(model, "nv", None):  # whether it is a model is looked at below
-            options["control"] = (Works(), *as_elements(options.get("control")))
-            x0 = None if x0 is None else np.concatenate([np.zeros((*np.shape(x0)[:-1], Works.nx)), x0], axis=-1)
-        ready = Ready.of(Setup.of(model, method, options), duration, dt, save_every, options)
+            options["control"] = (WorkStates(), *as_elements(options.get("control")))
+            x0 = None if x0 is None else np.concatenate([np.zeros((*np.shape(x0)[:-1], WorkStates.nx)), x0], axis=-1)
+        ready = ReadySimulation.of(Setup.of(model, method, options), duration, dt, save_every, options)
         if stays and not ready.setup.is_asked_anew:
             _keep(model, key, ready)
     given = [each for each in (q0, v0, p, x0) if each is not None]

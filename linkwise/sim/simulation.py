@@ -11,19 +11,14 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from linkwise.array_types import Array
+from linkwise.checks import check_arguments, check_finite, check_positive
 from linkwise.errors import InputError, LinkwiseError, SlowControlWarning
 from linkwise.functions.function import checked_threads
 from linkwise.model.model import Model
-from linkwise.sim.checks import (
-    check_arguments,
-    check_finite,
-    check_positive,
-    checked_tolerances,
-)
 from linkwise.sim.events import Occurrence
 from linkwise.sim.plans import RunSamples, SimulationPlan
 from linkwise.sim.run import Run, RunPieces, is_plain
-from linkwise.sim.setup import Options, Setup, usual_method
+from linkwise.sim.setup import Options, Setup, checked_tolerances, usual_method
 from linkwise.sim.states import States, checked_vector, warn_of_start
 from linkwise.sim.step_size import EqualSteps, ToleratedSteps
 from linkwise.sim.tableaux import GeneralizedAlpha

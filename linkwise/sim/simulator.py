@@ -2,7 +2,7 @@
 
 Around the loop of a plan stand two blocks. The first makes the loop's own state from what is kept (time, configuration,
 velocities, states of actuators, the size of the next step) and from the duration of the piece; the second takes apart
-what the loop left. So nothing is asked of whoever calls it but numbers.
+what the loop left. So a caller gives numbers and nothing else.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ from numpy.typing import DTypeLike
 from linkwise.array_types import Array
 from linkwise.errors import InputError
 from linkwise.sim.loop import loop, rows_from, waits_for_python
-from linkwise.sim.motion import Motion
+from linkwise.sim.motion import EquationsOfMotion
 from linkwise.sim.plans import SimulationPlan
-from linkwise.sim.work import DONE, RUNNING, Clock, Span, Step, Work
+from linkwise.sim.work import DONE, RUNNING, Clock, Span, StepStatements, Work
 from linkwise.spatial.scalar import Flat, NamedNumbers, Scalar, where
 from linkwise.targets.c.stand_alone import Simulator
 from linkwise.trace.calls import traced as program
@@ -124,7 +124,7 @@ def simulator_program(plan: SimulationPlan, name: str, dtype: DTypeLike) -> Prog
     """
     work, step = plan.work()
     steps = loop(work, replace(step, dense=None, look=()), plan.sizes, plan.records)
-    piece = _Piece(work, step, np.dtype(dtype), plan.is_adaptive)
+    piece = _LoopBlocks(work, step, np.dtype(dtype), plan.is_adaptive)
     statements = (*piece.depart(), *steps.statements, *piece.arrive())
     own = (replace(buffer, load=False, store=False) for buffer in work.buffers.values())
     public = piece.public()
@@ -133,10 +133,10 @@ def simulator_program(plan: SimulationPlan, name: str, dtype: DTypeLike) -> Prog
     return replace(steps, name=name, buffers=buffers, statements=statements)
 
 
-class _Piece:
+class _LoopBlocks:
     """The blocks before and behind a loop: of equal steps, or of those that a tolerance allows."""
 
-    def __init__(self, work: Work, step: Step, dtype: np.dtype[Any], tolerated: bool) -> None:
+    def __init__(self, work: Work, step: StepStatements, dtype: np.dtype[Any], tolerated: bool) -> None:
         self.tolerated = tolerated
         # Single numbers that are kept, beside the state, and those that are given.
         self.kept = ("t", "h") if tolerated else ("t",)
@@ -260,7 +260,7 @@ class _Piece:
         span |= {Span.H_MAX: given["max_step"], Span.H_MIN: floor}
 
 
-def state_sizes(m: Motion) -> dict[str, int]:
+def state_sizes(m: EquationsOfMotion) -> dict[str, int]:
     """The parts of a state y in their order, and how many numbers each has; those with any."""
     sizes = {"q": m.nq, "v": m.nv, "x": m.ny - m.nq - m.nv - m.touching - m.switches}
     sizes |= {"contacts": m.touching, "active": m.switches}

@@ -15,12 +15,12 @@ from numpy.typing import ArrayLike
 from linkwise.array_types import Array
 from linkwise.dataclass import dataclass
 from linkwise.errors import InputError, InputWarning, message
-from linkwise.mechanism.checks import LEAST_DEGREES, warn_of_degrees
+from linkwise.mechanism.body_checks import LEAST_DEGREES, warn_of_degrees
 
 if TYPE_CHECKING:
     from linkwise.model.model import Model
     from linkwise.sim.elements import Element
-    from linkwise.sim.motion import Motion
+    from linkwise.sim.motion import EquationsOfMotion
 
 _LONG = 1e-6
 """Difference of a quaternion's length from one that is no rounding."""
@@ -122,7 +122,7 @@ class States:
         return same
 
     def spacing(self, t: float) -> float:
-        """How far apart numbers of their precision are near a time."""
+        """Distance between numbers of their precision near a time."""
         return math.ulp(t) if self.dtype == np.float64 else _SINGLE * math.ulp(t)
 
     def check_clock(self, t0: float, duration: float, dt: float | None, adaptive: bool) -> None:
@@ -181,7 +181,7 @@ def checked_vector(name: str, value: ArrayLike, size: int, or_more: bool = False
 
 
 def warn_of_start(model: Model, q: Array) -> None:
-    """Warn whoever simulates of angles that look like degrees, and of quaternions that are made shorter or longer."""
+    """Warn the user of angles that look like degrees, and of quaternions that are made shorter or longer."""
     warn_of_angles("q0", model, q, callers=3)
     for joint in model._independent if model.nq > model.nv else ():
         own = q[..., joint.q_slice]
@@ -206,7 +206,7 @@ def warn_of_angles(what: str, model: Model, q: Array, callers: int) -> None:
             return
 
 
-def check_start(motion: Motion, y: Array) -> None:
+def check_start(motion: EquationsOfMotion, y: Array) -> None:
     """Nothing starts beyond a joint limit: its spring would fire the joint off."""
     beyond = {limit.joint.name: limit.bound for limit in motion.all_limits.exceeded(y)}
     if beyond:

@@ -1,4 +1,4 @@
-"""How long steps are: all equal, on a grid, or as long as a tolerance allows.
+"""Lengths of steps: all equal, on a grid, or as long as a tolerance allows.
 
 That is all that runs by different methods differ in. A class has the texts that decide in the loop, over any scalar,
 and what follows from it around the loop: how many steps there may be, and how a run goes on after an event.
@@ -133,7 +133,7 @@ class EqualSteps:
         return [0.0, 0.0, 0.0, 0.0, t0, float(self.every)]
 
     def time(self, run: Run, number: float) -> float:
-        """When a step begins; the end of the run after the last."""
+        """Time at which a step begins; the end of the run after the last."""
         return run.end if number >= self.most else run.t0 + number * self.h
 
     def pass_events(self, run: Run, k: int) -> None:
@@ -194,7 +194,7 @@ class EqualSteps:
         )
 
     def doubt(self, run: Run) -> str:
-        """Where steps are too long for the motion, by step doubling; empty if none is known to be."""
+        """Sentence on steps that are too long for the motion, by step doubling; empty if none is known to be."""
         return roughness(run, self)
 
 
@@ -355,7 +355,7 @@ _ROUGH = 5e-3  # of the largest velocity: the error of a single step that is tol
 
 
 def roughness(run: Run, sizes: EqualSteps) -> str:
-    """Where steps are too long, for people; by step doubling, at some of the samples.
+    """Sentence on steps that are too long, found by step doubling at some of the samples.
 
     At those behind which the velocity changes most, and evenly among all. Where a motion is too fast for the step, it
     mostly is so for moments, which looks at regular intervals miss; so half of the looks are where it is steepest,

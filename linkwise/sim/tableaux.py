@@ -1,4 +1,4 @@
-"""Methods as data.
+"""Integration methods as data.
 
 A :class:`~linkwise.spatial.runge_kutta.Tableau` is all there is to an explicit method: the steps of
 :mod:`linkwise.sim.explicit` are any of them. Add a method by adding its numbers to :data:`TABLEAUX`: ``simulate`` and

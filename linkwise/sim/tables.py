@@ -18,10 +18,10 @@ import numpy as np
 from numpy.typing import ArrayLike, DTypeLike
 
 from linkwise.array_types import Array
+from linkwise.checks import check_choice, check_positive
 from linkwise.dataclass import dataclass
 from linkwise.errors import InputError, UnknownNameError
 from linkwise.memoized import cached_property
-from linkwise.sim.checks import check_choice, check_positive
 from linkwise.spatial.scalar import Flat, Scalar
 
 HEAD = 4  # numbers of a row before its coefficients
@@ -303,7 +303,7 @@ class Curve:
         return HEAD + (self.degree + 1) * self.size
 
     def stop(self, p: Flat, within: bool) -> Scalar:
-        """Where a step must end; at the end of the row even if the next one goes on smoothly, if ``within``."""
+        """Time at which a step must end; at the end of the row even if the next one goes on smoothly, if ``within``."""
         return p[self.offset + (1 if within else 3)]
 
     def value(self, t: Scalar, p: Flat) -> list[Scalar]:

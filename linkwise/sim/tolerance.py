@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from linkwise.sim.limits import is_linear
-from linkwise.sim.motion import Motion
-from linkwise.sim.work import Clock, Span, Step, Work
+from linkwise.sim.motion import EquationsOfMotion
+from linkwise.sim.work import Clock, Span, StepStatements, Work
 from linkwise.spatial.scalar import Flat, NamedNumbers, Scalar, dot, exp, log, sqrt, where
 from linkwise.trace.calls import traced as program
 from linkwise.trace.program import Copy, IfAny, Statement
@@ -14,13 +14,13 @@ _ROUNDING = 4e-16
 _DIGITS = 4e-15
 
 
-def weighted_square(m: Motion, y: Flat, y_new: Flat, span: Flat, error: Flat) -> Scalar:
+def weighted_square(m: EquationsOfMotion, y: Flat, y_new: Flat, span: Flat, error: Flat) -> Scalar:
     """Σ (e_i / (atol + rtol max(|y|, |y_new|)))²; chart coordinates are measured by those of their joint."""
     ratios = m.stored([e / s for e, s in zip(error, scales(m, y, y_new, span), strict=True)])
     return dot(ratios, ratios)
 
 
-def scales(m: Motion, y: Flat, y_new: Flat, span: Flat) -> list[Scalar]:
+def scales(m: EquationsOfMotion, y: Flat, y_new: Flat, span: Flat) -> list[Scalar]:
     """Tolerances, one for each number of z; a turn or a shift in a quaternion joint counts against 1 rad or 1 m.
 
     What flies fast is not asked for more digits of its way in a step, and of its velocity, than they have.
@@ -50,7 +50,7 @@ def scales(m: Motion, y: Flat, y_new: Flat, span: Flat) -> list[Scalar]:
     return [*scales, *rates, *(of(a, b) for a, b in zip(x, x_new, strict=True))]
 
 
-def norm(m: Motion, values: Flat, scale: Flat) -> Scalar:
+def norm(m: EquationsOfMotion, values: Flat, scale: Flat) -> Scalar:
     """The root mean square of the values, each in units of its scale."""
     ratios = m.stored([a / s for a, s in zip(values, scale, strict=True)])
     return sqrt(dot(ratios, ratios) * (1.0 / len(scale)))
@@ -78,7 +78,7 @@ def next_sizes(err: Scalar, h: Scalar, wanted: Scalar, held: Scalar, error_order
     return accepted, h * shrink
 
 
-def first_step(work: Work, step: Step) -> Statement:
+def first_step(work: Work, step: StepStatements) -> Statement:
     """A first step size from the sizes of y, ẏ and ÿ, for the states that were given none (Hairer et al., II.4)."""
     m = work.motion
     nz = m.nz

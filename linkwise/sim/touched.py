@@ -47,7 +47,7 @@ def point_numbers(model: Model, rows: Array, points: int) -> Array:
 def contacts_of(motion: Trajectory) -> MotionContacts | None:
     """Contacts of a motion; None where it has none, or a method let bodies strike each other that are rigid."""
     if "contact_bodies" in motion._values:
-        from linkwise.sim.piles.run import PileMotionContacts
+        from linkwise.sim.piles.pile_run import PileMotionContacts
 
         return PileMotionContacts(motion)
     if "contact_impulses" in motion._values:
@@ -179,7 +179,7 @@ class MotionContacts:
 
     @cached_property
     def places(self) -> ContactPoints:
-        """Where the points are: gap, point, normal, tangents, at every sample."""
+        """The points: gap, point, normal, tangents, at every sample."""
         return self._places_at(np.asarray(self.motion.q, float))
 
     @cached_property
@@ -215,7 +215,7 @@ class MotionContacts:
         return middle
 
     def _places_at(self, q: Array) -> ContactPoints:
-        """Where the points of all samples are at configurations."""
+        """The points of all samples at configurations."""
         scene, p = self.model._contact_scene, self.motion.model_parameters
         if kept_points(self.model) is None or scene is None:
             return self.model.contacts.points(q, p=p)

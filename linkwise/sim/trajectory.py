@@ -28,7 +28,7 @@ Values = Mapping[str, Array]
 
 
 class Jumps:
-    """Where actions moved states of a batch, or terminal events ended them, in the order of time for each state.
+    """Jumps of states of a batch that actions moved, and ends by terminal events, in the order of time for each state.
 
     Args:
         t: times (n), s.
@@ -290,7 +290,7 @@ class Trajectory(Outputs):
 
     @property
     def active(self) -> Array:
-        """Which closures are in force (..., T, n_closures): 1, or 0 where one is released."""
+        """Flags of closures in force (..., T, n_closures): 1, or 0 where one is released."""
         closures = self._with_model("active").closures
         known = self._values.get("active")
         if known is not None:
@@ -338,7 +338,7 @@ class Trajectory(Outputs):
         return self._with_model("pose").pose(self.q, body, p=self.model_parameters)
 
     def deflection(self, body: str, node: str | int) -> Array:
-        """How far a node of a flexible body is from its place at rest (..., T, 3), in the body's root axes, m."""
+        """Displacement of a node of a flexible body from its place at rest (..., T, 3), in the body's root axes, m."""
         if self.home is not PROCESSOR:
             return self._from_host(self.on_host().deflection(body, node))
         model, p = self._with_model("deflection"), self.model_parameters
@@ -382,7 +382,7 @@ class Trajectory(Outputs):
         return ConstraintForces._make(found)
 
     def energy_account(self) -> EnergyAccount:
-        """Where the energy came from and went: gains since the first sample, and the work of each cause until then.
+        """Sources and sinks of energy: gains since the first sample, and the work of each cause until then.
 
         Of a motion that was simulated with ``account=True``, which integrates the works along with the motion.
         """

@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from linkwise.array_types import Array
+from linkwise.checks import output_path
 from linkwise.errors import InputError, UnknownNameError, no_attribute, require_extra
-from linkwise.sim.checks import checked_target
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -51,7 +51,7 @@ class Outputs:
         """
         from linkwise.sim.trajectory_files import save
 
-        return save(self.on_host(), checked_target(path))
+        return save(self.on_host(), output_path(path))
 
     def to_pandas(self) -> DataFrame:
         """A ``pandas.DataFrame``: a row for each time, columns as in a CSV file, ``q:joint1``, …, ``energy``.

@@ -43,11 +43,11 @@ from linkwise.errors import InputError
 from linkwise.functions.scalar_arrays import scalar_array as objects
 from linkwise.joints import Joint
 from linkwise.sim.chart import Instant
-from linkwise.sim.implicit import add_elasticity, factorized
-from linkwise.sim.implicit import solved as solution
 from linkwise.sim.limits import is_linear
-from linkwise.sim.motion import Motion
-from linkwise.sim.work import Step, Work, flag
+from linkwise.sim.motion import EquationsOfMotion
+from linkwise.sim.rosenbrock import add_elasticity, factorized
+from linkwise.sim.rosenbrock import solved as solution
+from linkwise.sim.work import StepStatements, Work, flag
 from linkwise.spatial.dual import derivative
 from linkwise.spatial.scalar import Flat, NamedNumbers, Scalar, either, minus, plus, where
 from linkwise.trace.calls import traced as program
@@ -61,7 +61,7 @@ _FAR = 1e-4  # a last change of the mean velocity, relative, after which a step 
 class _Midpoint:
     """Texts of a step: w to begin with, a better one, and the state at the end."""
 
-    def __init__(self, motion: Motion) -> None:
+    def __init__(self, motion: EquationsOfMotion) -> None:
         self.m, self.nv, self.nx = motion, motion.nv, motion.flowing
         self.closures = check_closures(motion)
 
@@ -110,7 +110,7 @@ class _Midpoint:
         return list(self.m.model.mass_solve(objects(q), objects(momentum), p=self.m.model_parameters(p)))
 
     def missed(self, q: Flat, momentum: Flat, h: Flat, p: Flat) -> list[Scalar]:
-        """How much w lacks where the momentum at the step's start does."""
+        """The error of w that an error of the momentum at the step's start makes."""
         if not self.m.model._is_flexible:
             return self.solved(q, momentum, p)
         A = [list(row) for row in self.m.model.mass_matrix(objects(q), p=self.m.model_parameters(p))]
@@ -202,7 +202,7 @@ class _Midpoint:
         return {"y_new": [*(where(found, a, math.nan) for a in y_new), *self.m.kept(y)]}
 
 
-def variational(work: Work) -> Step:
+def variational(work: Work) -> StepStatements:
     """One step of the variational midpoint rule."""
     m, texts = work.motion, _Midpoint(work.motion)
     extra = {"hold": texts.closures} if texts.closures else {}
@@ -211,11 +211,11 @@ def variational(work: Work) -> Step:
     improve = program("improve", texts.improve, {**sizes, "trials": 1, "last": 1, "seeking": 1, **extra})
     found = [Copy(f"{name}_new", name) for name in ("w", "trials", "last", "seeking", *extra)]
     end = work.call(program("close", texts.close, {**sizes, "last": 1, **extra}))
-    return Step(start, (WhileAny("seeking", (*work.call(improve), *found)), *end))
+    return StepStatements(start, (WhileAny("seeking", (*work.call(improve), *found)), *end))
 
 
-def check_closures(m: Motion) -> int:
-    """How many equations closures have; refuses what the method cannot keep."""
+def check_closures(m: EquationsOfMotion) -> int:
+    """Number of equations of closures; refuses what the method cannot keep."""
     closures = m.model.closures
     for closure in closures:
         if closure.type.rate_equations:
@@ -234,7 +234,7 @@ def check_closures(m: Motion) -> int:
 
 
 def _ends(
-    m: Motion, q: Flat, at: Instant, w: Flat, h: Scalar, tau: Flat, outside: Array | None
+    m: EquationsOfMotion, q: Flat, at: Instant, w: Flat, h: Scalar, tau: Flat, outside: Array | None
 ) -> tuple[list[Scalar], list[Scalar]]:
     """-D₁ and D₂ of the bodies' discrete Lagrangian, each with the rotors' momentum and half of the forces' impulse."""
     q_m, rate, p = at.q, at.v, at.p
@@ -260,7 +260,7 @@ def _ends(
 
 
 Nudge = tuple[list[Scalar], list[Scalar]]
-"""How the middle of a joint's step moves, and by how much longer the step is, when one of its ends moves a little."""
+"""Changes of the middle of a joint's step, and of the step, when one of its ends moves a little."""
 
 
 def _work(nudge: Nudge, slope: Flat, momentum: Flat, h: Scalar) -> Scalar:
@@ -297,7 +297,7 @@ def _nudged(kind: Joint, first: Flat, middle: Flat, turn: Flat) -> tuple[list[Nu
     return by_start, by_end
 
 
-def _slope(m: Motion, q: Flat, v: Flat, momentum: Flat, p: Flat) -> list[Scalar]:
+def _slope(m: EquationsOfMotion, q: Flat, v: Flat, momentum: Flat, p: Flat) -> list[Scalar]:
     """∂L/∂q of the bodies, in the tangent space: 𝓜̇ v - ad*(v) π - b(q, v), with b the bias force.
 
     Lagrange's equations read backwards: (𝓜 v)˙ = ad*(v) π + ∂L/∂q where nothing acts, and 𝓜 v̇ + b = 0.

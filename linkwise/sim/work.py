@@ -15,7 +15,7 @@ import numpy as np
 from linkwise.array_types import Array
 from linkwise.dataclass import dataclass, field, replace
 from linkwise.memoized import cached_property
-from linkwise.sim.motion import Motion
+from linkwise.sim.motion import EquationsOfMotion
 from linkwise.spatial.scalar import Flat, NamedNumbers, Scalar, where
 from linkwise.targets.device import Device
 from linkwise.targets.llvm.device import PROCESSOR
@@ -65,7 +65,7 @@ def flag(condition: Scalar) -> Scalar:
 class Work:
     """A routine while it is written."""
 
-    motion: Motion
+    motion: EquationsOfMotion
     buffers: dict[str, Buffer] = field(default_factory=dict)
     host: Callable[..., tuple[Array]] | None = None
     """Joint forces by a Python function of (t, y, p) rows, where the control could not be traced."""
@@ -169,7 +169,7 @@ class CompiledLoop(Protocol):
         """The same, as often as it is called; of a loop that is compiled."""
 
 
-class Evaluation:
+class EvaluationRoutine:
     """A routine of one pass, compiled in double precision for many states.
 
     Args:
@@ -191,7 +191,7 @@ class Evaluation:
 
 
 @dataclass(frozen=True)
-class Step:
+class StepStatements:
     """Statements that lead from y, t, h, p to y_new; where steps are judged also to err, and from k0 to k_next."""
 
     begin: tuple[Statement, ...]
@@ -212,8 +212,8 @@ class Step:
     """
 
 
-def settled(work: Work, step: Step) -> Step:
-    """The step with :attr:`Motion.after_step` behind it, and behind every look into it."""
+def settled(work: Work, step: StepStatements) -> StepStatements:
+    """The step with :attr:`EquationsOfMotion.after_step` behind it, and behind every look into it."""
     m, after_step = work.motion, work.motion.after_step
     if after_step is None:
         return step

@@ -16,6 +16,7 @@ from linkwise.space.control import (
     rate_between,
     thruster_matrix,
 )
+from linkwise.space.craft_sensors import GNSS, Gyro, Magnetometer, RangeAndBearing, StarTracker, SunSensor
 from linkwise.space.docking import Approach, Dock
 from linkwise.space.gravity import Gravity
 from linkwise.space.harmonics import Harmonics, jgm3, oblateness
@@ -24,7 +25,6 @@ from linkwise.space.magnetism import MagneticField, Torquer
 from linkwise.space.orbit import Orbit, hill_transfer, hill_transition
 from linkwise.space.placed import Placed
 from linkwise.space.propulsion import Propulsion, Thruster
-from linkwise.space.sensors import GNSS, Gyro, Magnetometer, RangeAndBearing, StarTracker, SunSensor
 from linkwise.space.sky import Sky, StillSky, sunlit
 from linkwise.space.surfaces import Drag, Facet, Sunlight
 from linkwise.space.tanks import Tank, add_particle, add_pendulum

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from linkwise.checks import check_positive
 from linkwise.dataclass import Alike
 from linkwise.errors import InputError, require_extra
-from linkwise.sim.checks import check_positive
 from linkwise.spatial.scalar import Scalar, exp, where
 
 # Altitude in km, density in kg/m³: nodes of the exponential model that textbooks print.

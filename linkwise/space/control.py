@@ -12,9 +12,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from linkwise.array_types import Array
+from linkwise.checks import check_not_negative, check_positive
 from linkwise.errors import InputError
 from linkwise.model.model import Model
-from linkwise.sim.checks import check_not_negative, check_positive
 from linkwise.sim.elements import Element, Vector, Wrenches, checked_numbers, frame_pose, frame_velocity, law, vector
 from linkwise.space.propulsion import Thruster
 from linkwise.spatial.matrices import Mat3

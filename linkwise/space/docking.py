@@ -7,16 +7,16 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
+from linkwise.checks import check_not_negative, check_positive
 from linkwise.joints import Fixed
 from linkwise.model.model import Model, ModelBuilder
-from linkwise.sim.checks import check_not_negative, check_positive
 from linkwise.sim.elements import Vector, frame_pose, frame_velocity
 from linkwise.sim.events import Event
 from linkwise.spatial.scalar import Scalar, acos, clip, sqrt, tan, where
 
 
 class Approach(NamedTuple):
-    """How a probe stands to its port."""
+    """Position and motion of a probe against its port."""
 
     ahead: Scalar
     """Distance along the port's axis, m."""
@@ -100,7 +100,7 @@ class Dock:
         builder.add_closure(name, port, one, probe, two, joint=Fixed(), node_a=port_node)
 
     def approach(self, t: Scalar, q: Vector, v: Vector, p: Vector = ()) -> Approach:
-        """How the probe stands to the port in a state."""
+        """Position and motion of the probe against the port in a state."""
         frames = (self.port, self.probe)
         (R, a), (S, b) = (frame_pose(self.model, q, p, frame) for frame in frames)
         (spin, first), (_, second) = (frame_velocity(self.model, q, v, p, frame) for frame in frames)
@@ -129,7 +129,7 @@ class Dock:
         return where(self._fits(seen) | (seen.aside > self.radius), self.reach, seen.ahead - self.reach)
 
     def _outside(self, t: Scalar, q: Vector, v: Vector, p: Vector) -> Scalar:
-        """How far the probe is outside of its corridor, m."""
+        """Distance of the probe outside of its corridor, m."""
         seen = self.approach(t, q, v, p)
         assert self.corridor is not None
         ahead = where(seen.ahead > 0.0, seen.ahead, 0.0)

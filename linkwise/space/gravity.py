@@ -131,7 +131,7 @@ class Gravity(Placed):
         return where(square * square < flat * deepest**2, math.nan, 0.0)
 
     def trouble(self, t: float, q: Vector, v: Vector, x: Vector, p: Vector) -> str:
-        """How far the craft is from the planet's centre."""
+        """Sentence on the distance of the craft from the planet's centre."""
         r = self.origin(t, x)[0] + self.pose(q, p, self.about)[1]
         name, radius = self.planet.name, self.planet.radius / 1e3
         return f"the craft is {sqrt(r.dot(r)) / 1e3:.5g} km from the centre of {name}, whose radius is {radius:.5g} km"

@@ -9,10 +9,10 @@ from typing import Any
 
 import numpy as np
 
+from linkwise.checks import check_not_negative
 from linkwise.dataclass import Alike
 from linkwise.errors import InputError, require_extra
 from linkwise.model.model import Model
-from linkwise.sim.checks import check_not_negative
 from linkwise.sim.elements import Vector, Wrenches
 from linkwise.space.harmonics import Harmonics
 from linkwise.space.kepler import Planet

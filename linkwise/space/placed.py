@@ -94,8 +94,8 @@ class Placed(Element):
 
 def entered(orbit: Orbit, model: Model, elements: Sequence[Element]) -> tuple[Element, ...]:
     """Elements as they act in a world that falls along an orbit; gravity is added where none of them is it."""
+    from linkwise.space.craft_sensors import CraftSensor
     from linkwise.space.gravity import Gravity
-    from linkwise.space.sensors import CraftSensor
 
     if np.any(model.gravity):
         raise InputError(

@@ -7,10 +7,10 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from linkwise.checks import check_not_negative, check_positive
 from linkwise.dataclass import dataclass
 from linkwise.errors import InputError
 from linkwise.model.model import Model
-from linkwise.sim.checks import check_not_negative, check_positive
 from linkwise.sim.elements import (
     Element,
     FrameKey,
@@ -234,7 +234,7 @@ class Propulsion(Element):
         return parts
 
     def rate(self, t: Scalar, q: Vector, v: Vector, x: Vector, p: Vector) -> Vector:
-        """How fast the propellant is used up."""
+        """The rate at which the propellant is used up."""
         used: Scalar = 0.0
         for each, part in zip(self.thrusters, self.burning(t, q, v, x, p), strict=True):
             used = used + part * each.flow

@@ -14,9 +14,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from linkwise.checks import check_finite, check_positive
 from linkwise.dataclass import Alike
 from linkwise.errors import InputError, require_extra
-from linkwise.sim.checks import check_finite, check_positive
 from linkwise.sim.tables import Table
 from linkwise.space.kepler import ASTRONOMICAL_UNIT, EARTH, Planet
 from linkwise.spatial.matrices import Mat3

@@ -7,10 +7,10 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from linkwise.checks import check_not_negative, check_positive
 from linkwise.dataclass import dataclass
 from linkwise.errors import InputError
 from linkwise.model.model import Model
-from linkwise.sim.checks import check_not_negative, check_positive
 from linkwise.sim.elements import FrameKey, Vector, Wrenches, checked_direction, checked_numbers
 from linkwise.space.kepler import ASTRONOMICAL_UNIT, LIGHT_SPEED, Planet
 from linkwise.space.placed import Placed
@@ -169,7 +169,7 @@ class Drag(OnFacets):
         return altitude
 
     def trouble(self, t: float, q: Vector, v: Vector, x: Vector, p: Vector) -> str:
-        """How high the craft is, and what air there is."""
+        """Sentence on the height of the craft, and the air there."""
         return f"the craft is {self.altitude(self.origin(t, x)[0], q, p) / 1e3:.4g} km high, in {self.air!r}"
 
     def wrench(self, t: Scalar, q: Vector, v: Vector, x: Vector, p: Vector) -> Wrenches:

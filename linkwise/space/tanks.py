@@ -7,12 +7,12 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import ArrayLike
 
+from linkwise.checks import check_not_negative, check_positive
 from linkwise.dataclass import Alike
 from linkwise.errors import InputError
 from linkwise.joints import Prismatic, Universal
 from linkwise.mechanism.placement import transform
 from linkwise.model.model import ModelBuilder
-from linkwise.sim.checks import check_not_negative, check_positive
 from linkwise.sim.elements import checked_direction, checked_numbers
 from linkwise.spatial.scalar import Scalar, where
 from linkwise.spatial.vectors import Vec

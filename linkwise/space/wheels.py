@@ -12,12 +12,12 @@ from typing import Any
 
 import numpy as np
 
+from linkwise.checks import check_finite, check_not_negative, check_positive
 from linkwise.dataclass import dataclass
 from linkwise.errors import InputError
 from linkwise.joints import Revolute
 from linkwise.mechanism.placement import transform
 from linkwise.model.model import Model, ModelBuilder
-from linkwise.sim.checks import check_finite, check_not_negative, check_positive
 from linkwise.sim.elements import (
     Element,
     Vector,
@@ -173,7 +173,7 @@ class Wheel(Element):
         return tau
 
     def clipped(self, t: Scalar, q: Vector, v: Vector, x: Vector, p: Vector) -> dict[str, Scalar] | None:
-        """Which motors give less than they are asked for."""
+        """Motors that give less than they are asked for."""
         if not np.isfinite(min(self.motor.limit, self.motor.top_speed)):
             return None
         return {name: _less(wanted, given) for name, _, wanted, given in self._torques(t, q, v, p)}

@@ -24,7 +24,7 @@ from linkwise.errors import ModelError
 from linkwise.spatial.inertia import ArticulatedInertia, RigidInertia
 from linkwise.spatial.moving import RigidMotion
 from linkwise.spatial.scalar import Scalar, Value
-from linkwise.spatial.transforms import Factor, KeptAxes, Shift
+from linkwise.spatial.transforms import KeptAxes, Shift, TransformFactor
 from linkwise.spatial.vectors import Force, Motion, Vec
 
 Tail = tuple[Scalar, ...]
@@ -167,7 +167,7 @@ class FlexibleInertia(Value):
         """Inertia that axes can be eliminated from."""
         return FlexibleInertia(self.tail, self.coupling, self.body.articulated())
 
-    def carried_in(self, factor: Factor) -> RigidInertia | ArticulatedInertia:
+    def carried_in(self, factor: TransformFactor) -> RigidInertia | ArticulatedInertia:
         """Inertia at the root, where a joint holds the link: the modes are eliminated, or frozen."""
         if not isinstance(factor, RootFactor):
             raise TypeError("a link that deforms is held at its root")
@@ -289,7 +289,7 @@ class FlexibleMoving:
         """Motion at a point that is fixed to the root."""
         return self.root.shifted(l)
 
-    def turned(self, factor: Factor) -> RigidMotion:
+    def turned(self, factor: TransformFactor) -> RigidMotion:
         """Motion in other axes, fixed to the root."""
         return self.root.turned(factor)
 

@@ -1,16 +1,16 @@
 """Dense systems in groups of rows, of which a state uses some: products W = A*B, sweeps, and (I - L W) x = s.
 
 Groups have a few rows each and come from several sources; L is block-diagonal, W symmetric. Where numbers are traced,
-groups that no state uses beside others are passed over (:mod:`linkwise.trace.grouped_systems`); the texts here say what
-is computed.
+groups that no state uses beside others are passed over, see :mod:`linkwise.trace.grouped_programs`; the texts here say
+what is computed.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-from linkwise.array_types import HANDLERS
+from linkwise.array_types import handled
 from linkwise.spatial.scalar import Items, Scalar, dot
 
 Flat = Sequence[Scalar]
@@ -36,7 +36,7 @@ class GroupedRows(NamedTuple):
         return sum(self.sources)
 
     def block(self, i: int, j: int) -> int:
-        """Where the block of W for two groups begins."""
+        """The beginning of the block of W for two groups."""
         return (i * self.groups + j) * self.size**2
 
 
@@ -52,7 +52,7 @@ def grouped_products(
         right: of each source the rows b.
         widths: of each source the numbers of a row; what a shorter one leaves out is zero.
     """
-    traced = _traced("grouped_products", rows, used, left, right, widths)
+    traced = handled("grouped_products", rows, used, left, right, widths)
     if traced is not None:
         return list(traced)
     n, count, found = rows.size, rows.groups, list[Scalar]()
@@ -90,7 +90,7 @@ def grouped_sweeps(
         steps: of each source, the next x of a group and its change.
         passes: how many.
     """
-    traced = _traced("grouped_sweeps", rows, used, state, W, columns, steps, passes)
+    traced = handled("grouped_sweeps", rows, used, state, W, columns, steps, passes)
     if traced is not None:
         v, x = traced
         return list(v), list(x)
@@ -122,7 +122,7 @@ def grouped_solution(
         shift: s.
         W: as of :func:`grouped_products`.
     """
-    traced = _traced("grouped_solution", rows, used, active, lines, shift, W)
+    traced = handled("grouped_solution", rows, used, active, lines, shift, W)
     if traced is not None:
         x, moved = traced
         return list(x), list(moved)
@@ -143,11 +143,6 @@ def grouped_solution(
                 system[i] = [a - factor * b for a, b in zip(system[i], system[k], strict=True)]
     found = [row[-1] for row in system]
     return found, [dot(row, found) for row in dense]
-
-
-def _traced(name: str, *given: Any) -> Any:
-    """The result where numbers are traced, else None."""
-    return HANDLERS[name](*given) if name in HANDLERS else None
 
 
 def _alike(a: Flat, b: Flat) -> tuple[Flat, Flat]:

@@ -9,7 +9,7 @@ from linkwise.spatial.scalar import Scalar, Value, is_one, is_zero
 from linkwise.spatial.vectors import Force, Motion, Vec
 
 if TYPE_CHECKING:
-    from linkwise.spatial.transforms import Factor
+    from linkwise.spatial.transforms import TransformFactor
 
 
 class MotionLike(Protocol):
@@ -62,7 +62,7 @@ class RigidInertia(Value):
         m = self.m
         return ArticulatedInertia(self.J, Mat3.cross(self.h), Sym3.of(m, m, m, 0.0, 0.0, 0.0))
 
-    def carried_in(self, factor: Factor) -> RigidInertia:
+    def carried_in(self, factor: TransformFactor) -> RigidInertia:
         """φ M φ*."""
         return factor.rigid_in(self)
 
@@ -106,7 +106,7 @@ class ArticulatedInertia(Value):
     def __add__(self, other: ArticulatedInertia) -> ArticulatedInertia:
         return ArticulatedInertia(self.J.plus(other.J), self.B + other.B, self.M.plus(other.M))
 
-    def carried_in(self, factor: Factor) -> ArticulatedInertia:
+    def carried_in(self, factor: TransformFactor) -> ArticulatedInertia:
         """φ P φ*."""
         return factor.articulated_in(self)
 

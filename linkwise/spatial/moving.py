@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from linkwise.dataclass import dataclass
 from linkwise.spatial.matrices import Mat3, Sym3
 from linkwise.spatial.scalar import Scalar, is_zero
-from linkwise.spatial.transforms import Factor
+from linkwise.spatial.transforms import TransformFactor
 from linkwise.spatial.vectors import Vec
 
 if TYPE_CHECKING:
@@ -48,7 +48,7 @@ class RigidMotion:
             return self
         return RigidMotion(self.omega, self.omega_dot, self.a + self.E @ l)
 
-    def turned(self, factor: Factor) -> RigidMotion:
+    def turned(self, factor: TransformFactor) -> RigidMotion:
         """Motion in the child side's axes."""
         return RigidMotion(*(factor.rotate_back(x) for x in (self.omega, self.omega_dot, self.a)))
 
@@ -84,7 +84,7 @@ class AccelerationField:
         """The same field around the point l."""
         return AccelerationField(self.E, self.a + self.E @ l)
 
-    def turned(self, factor: Factor) -> AccelerationField:
+    def turned(self, factor: TransformFactor) -> AccelerationField:
         """The same field in the child side's axes: R*a and R*E R."""
         rows = Mat3([list(factor.rotate_back(Vec(*row))) for row in self.E.m])
         turned = [factor.rotate_back(rows.column(j)) for j in range(3)]

@@ -118,7 +118,7 @@ def _half_turn(rotation: Vec) -> tuple[Scalar, Scalar, Scalar, Scalar]:
 
 
 def vector_rate(rotation: Vec, omega: Vec) -> Vec:
-    """How fast a rotation vector u changes whose exponential turns with an angular velocity in the turned axes.
+    """The rate of a rotation vector u whose exponential turns with an angular velocity in the turned axes.
 
     u̇ = ω + ½ u×ω + c u×(u×ω), c = (1 - (θ/2) cot(θ/2)) / θ².
     """

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache
 from typing import Any, NamedTuple, Self
 
-from linkwise.array_types import HANDLERS, NumPyScalar, is_several
+from linkwise.array_types import HANDLERS, NumPyScalar, handled, is_several
 
 Scalar = Any  # float, traced scalar, dual, casadi.SX, sympy expression, JAX tracer, mpmath.mpf, ...
 
@@ -241,10 +241,8 @@ def waypoint(numbers: Sequence[Scalar]) -> list[Scalar]:
 
     A Jacobian is then a product: how what follows depends on these numbers, times how these depend on what is before.
     """
-    if "waypoint" in HANDLERS:
-        kept: list[Scalar] = HANDLERS["waypoint"](numbers)
-        return kept
-    return list(numbers)
+    kept: list[Scalar] | None = handled("waypoint", numbers)
+    return list(numbers) if kept is None else kept
 
 
 def has_waypoints(x: Scalar) -> bool:
@@ -254,8 +252,8 @@ def has_waypoints(x: Scalar) -> bool:
 
 def repeated(count: int, step: Callable[[list[Scalar]], list[Scalar]], state: Sequence[Scalar]) -> list[Scalar]:
     """The numbers after ``count`` passes of ``state = step(state)``; a loop of the program where they are traced."""
-    if "loop" in HANDLERS:
-        looped: list[Scalar] = HANDLERS["loop"](count, lambda _, now: step(now), list(state))
+    looped: list[Scalar] | None = handled("loop", count, lambda _, now: step(now), list(state))
+    if looped is not None:
         return looped
     now = list(state)
     for _ in range(count):
@@ -270,8 +268,8 @@ def repeated_while(
 
     The condition must come to an end by itself.
     """
-    if "while_loop" in HANDLERS:
-        looped: list[Scalar] = HANDLERS["while_loop"](condition, step, list(state))
+    looped: list[Scalar] | None = handled("while_loop", condition, step, list(state))
+    if looped is not None:
         return looped
     now = list(state)
     while condition(now):
@@ -331,7 +329,7 @@ class RowTable:
         if isinstance(place, (float, int)):
             k = int(min(place, self.count - 1.0)) if place > 0.0 else 0
             return float(k), self.row(k)
-        traced = HANDLERS["row_of_table"](self, place) if "row_of_table" in HANDLERS else None
+        traced = handled("row_of_table", self, place)
         if traced is not None:
             return traced[0], traced[1:]
         found: list[Scalar] = [0.0, *self.row(0)]
@@ -361,11 +359,9 @@ def looped_over(
         first_ones: whether passes that are needed come first. What is made by one that is not needed may then be
             anything, and must not be looked at.
     """
-    if "loop_over_items" in HANDLERS:
-        looped: tuple[list[Scalar], list[list[Scalar]]]
-        looped = HANDLERS["loop_over_items"](columns, step, list(state), asks, first_ones)
-        return looped
-    return plainly_looped_over(columns, step, list(state), asks)
+    looped: tuple[list[Scalar], list[list[Scalar]]] | None
+    looped = handled("loop_over_items", columns, step, list(state), asks, first_ones)
+    return plainly_looped_over(columns, step, list(state), asks) if looped is None else looped
 
 
 def plainly_looped_over(
@@ -374,7 +370,7 @@ def plainly_looped_over(
     state: list[Scalar],
     asks: Sequence[Callable[..., Scalar]] = (),
 ) -> tuple[list[Scalar], list[list[Scalar]]]:
-    """The same, one pass after the other."""
+    """The same, one pass after the other, whether or not it is asked for."""
     found = []
     for k in range(len(columns[0].starts)):
         state, made = step(state, *(column.of(k) for column in columns))

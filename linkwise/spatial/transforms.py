@@ -26,7 +26,7 @@ from linkwise.spatial.vectors import NO_FORCE, Force, Motion, Vec
 _NEXT = ((0, 1, 2), (1, 2, 0), (2, 0, 1))  # cyclic orders; the last entry below is the axis itself
 
 
-class Factor(Protocol):
+class TransformFactor(Protocol):
     """One simple transform. ``R`` and ``l`` in the module's text are this factor's own."""
 
     def rotate(self, v: Vec) -> Vec:
@@ -406,13 +406,13 @@ class Transform(Value):
 
     __slots__ = ("factors",)
 
-    def __init__(self, *factors: Factor) -> None:
+    def __init__(self, *factors: TransformFactor) -> None:
         self.factors = factors
 
     @classmethod
     def rigid(cls, R: Mat3, p: Vec) -> Transform:
         """Transform of a rotation matrix and a position, factors that are identities left out."""
-        factors: list[Factor] = []
+        factors: list[TransformFactor] = []
         if not all(is_zero(x) for x in p):
             factors.append(Shift(p))
         if not all(is_one(R.m[i][j]) if i == j else is_zero(R.m[i][j]) for i in range(3) for j in range(3)):
@@ -425,7 +425,7 @@ class Transform(Value):
 
     def merged(self) -> Transform:
         """Transform with each run of rotations as one factor, where that is the cheaper: one has no axis, or all do."""
-        factors: list[Factor] = []
+        factors: list[TransformFactor] = []
         for rotations, run in groupby(self.factors, lambda factor: isinstance(factor, _AboutOrigin)):
             several = list(run)
             factors.extend(_merged(several) if rotations else several)
@@ -510,7 +510,7 @@ class Transform(Value):
         return self.matrix()[1]
 
 
-def _merged(run: Sequence[Factor]) -> Sequence[Factor]:
+def _merged(run: Sequence[TransformFactor]) -> Sequence[TransformFactor]:
     """Rotations one after the other as one, by its matrix; a turn about an axis where that is what they make."""
     if len(run) < 2:
         return run
@@ -531,7 +531,7 @@ def _merged(run: Sequence[Factor]) -> Sequence[Factor]:
     return [Rotation(Mat3(m))] if no_axis else run
 
 
-def _product(run: Sequence[Factor]) -> list[Vec]:
+def _product(run: Sequence[TransformFactor]) -> list[Vec]:
     """The rows of the matrix of rotations one after the other."""
     rows = [Vec(*row) for row in (run[0].matrix()[0] if run else Mat3.identity()).m]
     for factor in run[1:]:

@@ -54,7 +54,7 @@ class Seeds:
         return self.stream(1, number)
 
 
-class Engine(Protocol):
+class QmcEngine(Protocol):
     """Sequence of points in the unit cube, as those of ``scipy.stats.qmc``."""
 
     d: int
@@ -115,7 +115,7 @@ class Latin(_WholeDesign):
 class Drawn(_WholeDesign):
     """The points of a sequence of the caller's own, taken once."""
 
-    def __init__(self, members: int, dimensions: int, seeds: Seeds, engine: Engine) -> None:
+    def __init__(self, members: int, dimensions: int, seeds: Seeds, engine: QmcEngine) -> None:
         super().__init__(members, dimensions, seeds)
         if engine.d != dimensions:
             raise InputError(
@@ -160,7 +160,7 @@ class Saltelli(Design):
         return _inside(whole[start - first * (d + 2) : stop - first * (d + 2)])
 
 
-def make_design(design: Engine | str, members: int, dimensions: int, seeds: Seeds) -> Design:
+def make_design(design: QmcEngine | str, members: int, dimensions: int, seeds: Seeds) -> Design:
     """A design by its name, or from an engine of ``scipy.stats.qmc``."""
     known: dict[str, type[Design]] = {"random": Random, "latin": Latin, "sobol": Sobol, "saltelli": Saltelli}
     if isinstance(design, str):

@@ -18,6 +18,7 @@ import numpy as np
 
 from linkwise import targets
 from linkwise.array_types import Array
+from linkwise.checks import check_choice
 from linkwise.dataclass import dataclass, field
 from linkwise.errors import InputError, require_extra
 from linkwise.functions.function import CompiledFunction, compile
@@ -283,8 +284,7 @@ class Rollouts:
         device: Literal["auto", "cpu", "gpu"] = "auto",
         single: bool = False,
     ) -> None:
-        if device not in ("auto", "cpu", "gpu"):
-            raise InputError("no such device", got=repr(device), allowed='"auto", "cpu" or "gpu"')
+        check_choice("device", device, ("auto", "cpu", "gpu"))
         self.step, self.steps, self.device, self.single = step, int(steps), device, bool(single)
 
     def __call__(self, batch: Batch) -> dict[str, Array]:

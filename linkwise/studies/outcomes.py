@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from linkwise.array_types import Array
+from linkwise.checks import check_choice
 from linkwise.dataclass import dataclass
 from linkwise.errors import InputError, UnknownNameError
 from linkwise.sim.trajectory import Trajectory
@@ -229,8 +230,7 @@ def rate(count: int, members: int, confidence: float = 0.95, method: Literal["ex
         raise InputError(
             "these are not counts", got=f"{count} of {members}", allowed="0 ≤ count ≤ members, members ≥ 1"
         )
-    if method not in ("exact", "wilson"):
-        raise InputError("no such interval", got=repr(method), allowed='"exact" or "wilson"')
+    check_choice("interval", method, ("exact", "wilson"))
     from scipy.stats import binomtest
 
     found = binomtest(int(count), int(members)).proportion_ci(confidence, method)

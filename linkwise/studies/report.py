@@ -11,7 +11,7 @@ import numpy as np
 from linkwise.array_types import Array
 from linkwise.errors import InputError, LinkwiseError
 from linkwise.papers.animation import animation, skeleton
-from linkwise.papers.figures import bar_figure, histogram_figure, scatter_figure
+from linkwise.papers.drawings import bar_figure, histogram_figure, scatter_figure
 from linkwise.papers.report_page import ReportPage
 from linkwise.sim.trajectory import Trajectory
 from linkwise.studies.outcomes import FAILED

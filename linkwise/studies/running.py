@@ -16,12 +16,12 @@ from typing import Any
 
 import numpy as np
 
+from linkwise.checks import check_count
 from linkwise.errors import InputError, require_extra
 from linkwise.functions.function import checked_threads
 from linkwise.model.model import Model
-from linkwise.sim.checks import check_count
 from linkwise.sim.progress import Progress
-from linkwise.studies.designs import Engine
+from linkwise.studies.designs import QmcEngine
 from linkwise.studies.fingerprint import this_machine, versions
 from linkwise.studies.member_blocks import SECONDS_HERE, SECONDS_THERE, MemberBlock, Task, Template, joined, pilot
 from linkwise.studies.outcomes import DIED, ERROR, STATUS, Kept, Measure
@@ -203,7 +203,7 @@ def ensemble(
     inputs: Mapping[str, object] | None = None,
     members: int | None = None,
     *,
-    design: Engine | str = "random",
+    design: QmcEngine | str = "random",
     seed: int | None = None,
     keep: Kept = "final",
     reduce: Mapping[str, str | Measure] | None = None,

@@ -11,11 +11,11 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from linkwise.array_types import Array
+from linkwise.checks import check_count
 from linkwise.dataclass import dataclass
 from linkwise.errors import InputError, SaturationWarning
 from linkwise.memoized import cached_property
 from linkwise.model.model import Model, checked_model
-from linkwise.sim.checks import check_count
 from linkwise.sim.closed_states import captures_of
 from linkwise.sim.disturbances import as_loads
 from linkwise.sim.elements import as_elements
@@ -23,7 +23,7 @@ from linkwise.sim.events import as_events
 from linkwise.sim.frozen_elements import frozen_element, frozen_event
 from linkwise.sim.simulate import simulate
 from linkwise.sim.trajectory import Trajectory
-from linkwise.studies.designs import NAMES, Design, Engine, Seeds, make_design
+from linkwise.studies.designs import NAMES, Design, QmcEngine, Seeds, make_design
 from linkwise.studies.fingerprint import fingerprint, model_fingerprint
 from linkwise.studies.inputs import Inputs
 from linkwise.studies.outcomes import Keep, Kept, Measure, as_keep
@@ -120,7 +120,7 @@ class Study:
         inputs: Mapping[str, object] | None = None,
         members: int | None = None,
         *,
-        design: Engine | str = "random",
+        design: QmcEngine | str = "random",
         seed: int | None = None,
         keep: Kept = "final",
         reduce: Mapping[str, str | Measure] | None = None,
@@ -260,7 +260,7 @@ def _count(inputs: Mapping[str, object], members: int | None) -> int:
 
 
 def _limit_names(model: Model) -> tuple[str, ...]:
-    from linkwise.sim.rules import JointRules
+    from linkwise.sim.joint_rules import JointRules
     from linkwise.sim.setup import limits_of
 
     return tuple(event.name for event in limits_of(model, JointRules(limits="stop"))[1])

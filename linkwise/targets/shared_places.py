@@ -68,7 +68,7 @@ def _buffers_of(statement: Statement) -> tuple[set[str], set[str]]:
 
 
 def places_of_buffers(sizes: Mapping[str, int], lives: Mapping[str, tuple[int, int]]) -> dict[str, int]:
-    """Where each of some buffers begins, if those may lie in one place that are never needed together."""
+    """The beginning of each buffer, if those may lie in one place that are never needed together."""
     starts: dict[str, int] = {}
     for name in sorted(sizes, key=lambda name: -sizes[name]):
         first, last = lives[name]

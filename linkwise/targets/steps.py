@@ -1,4 +1,4 @@
-"""Many steps of a program: what happens between one and the next, and the routine that this is."""
+"""Many steps of a program: the moves of numbers between two of them, and the program of all steps."""
 
 from __future__ import annotations
 

@@ -26,7 +26,7 @@ _workers = 0
 
 
 class _SharedRanges:
-    """Ranges to work on, taken one at a time by whoever is free.
+    """Ranges to work on, taken one at a time by the threads that are free.
 
     Signals are handled in the caller's thread alone, so only its steps may be cut short: the count of the others who
     are at work is always right.

@@ -8,10 +8,10 @@ Reverse mode carries back what each value means to the outputs, any number of ro
 four times the program, whatever the number of inputs. A value that only a branch uses means something only where the
 branch is taken. Elsewhere its derivative is zero, and zero times the slope of a root at -1 or of a quotient at 0 is not
 a number: so a value's meaning comes with a *guard*, the condition under which it counts, and what stands behind a guard
-is looked at only where meanings are summed or handed out.
+is looked at only where meanings are summed or returned.
 
-An operation on real numbers has its partial derivatives (a :class:`Smooth`), or it hands on one of two arguments
-(a :class:`ChoiceRule`): then the derivative is handed on the same way, and the argument that is not taken has none,
+An operation on real numbers has its partial derivatives (a :class:`Smooth`), or it passes on one of two arguments
+(a :class:`ChoiceRule`): then the derivative is passed on the same way, and the argument that is not taken has none,
 whatever its value. Comparisons are piecewise constant and are not in the table. At the kinks themselves (``abs`` at 0,
 ``min`` and ``max`` of equal numbers) the derivative is that of one side, the one the operation's definition takes.
 

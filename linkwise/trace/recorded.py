@@ -159,7 +159,7 @@ def refuse_again(name: str) -> NoReturn:
     )
 
 
-class _Values:
+class _TraceValues:
     """The values of a trace on some scalars; with tangents, if directions are given.
 
     With ``waypoints`` there are new directions from each of them on.
@@ -224,7 +224,7 @@ def code_values(
     """The outputs of any code for flat inputs of any scalars; ``run`` runs the programs that a trace calls."""
     if not isinstance(code, Recorded):
         return called(code, inputs, table)
-    found = _Values(code, inputs, table, run=run).found
+    found = _TraceValues(code, inputs, table, run=run).found
     return [[found[number] for number in result] for result in code.results]
 
 
@@ -235,7 +235,7 @@ def code_tangents(
     if not isinstance(code, Recorded):
         return program_tangents(code, inputs, directions, table)
     _once_only(code, inputs)
-    moved = _Values(code, inputs, table, directions).moved
+    moved = _TraceValues(code, inputs, table, directions).moved
     return [[moved[number] for number in result] for result in code.results]
 
 
@@ -247,7 +247,7 @@ def code_jacobian(
         return program_tangents(code, inputs, directions, table)
     _once_only(code, inputs)
     waypoints = Waypoints(1 + max((k for array in directions for x in array for k in x), default=-1))
-    moved = _Values(code, inputs, table, directions, waypoints=waypoints).moved
+    moved = _TraceValues(code, inputs, table, directions, waypoints=waypoints).moved
     return waypoints.multiplied([[moved[number] for number in result] for result in code.results])
 
 
@@ -271,7 +271,7 @@ def code_cotangents(
     if not isinstance(code, Recorded):
         return program_cotangents(code, inputs, weights, table)
     _once_only(code, inputs)
-    values = _Values(code, inputs, table)
+    values = _TraceValues(code, inputs, table)
     moving = code.moved_by([True] * len(code.own))
     meaning = [Meaning() for _ in code.nodes]
     for result, row in zip(code.results, weights, strict=True):

@@ -63,7 +63,7 @@ def while_loop(name: str, begin: Block | Program, code: Block | Program) -> Prog
 
 
 @dataclass(frozen=True, eq=False)
-class Column:
+class ItemColumn:
     """Stretches of some numbers, one for each pass of a loop: where each begins, and how long it is.
 
     Args:
@@ -84,7 +84,7 @@ class ItemLoop(Program):
     """``state, made = code(state, captured, …, *items)``, pass after pass; see :func:`loop_over_items`."""
 
     code: Block | Program = field(kw_only=True)
-    columns: tuple[Column, ...] = field(kw_only=True)
+    columns: tuple[ItemColumn, ...] = field(kw_only=True)
     asks: tuple[Block | Program, ...] = field(kw_only=True)
 
     @property
@@ -100,7 +100,7 @@ CHUNK = 8
 def loop_over_items(
     name: str,
     code: Block | Program,
-    columns: Sequence[Column],
+    columns: Sequence[ItemColumn],
     asks: Sequence[Block | Program] = (),
     first_ones: bool = False,
 ) -> Program:
@@ -172,7 +172,7 @@ def table_row(numbers: NDArray[np.float64], count: int, stride: int, width: int)
 
 
 def laid_out(
-    columns: Sequence[Column], strides: Sequence[int]
+    columns: Sequence[ItemColumn], strides: Sequence[int]
 ) -> tuple[list[Buffer], list[Stretch], NDArray[np.int64], NDArray[np.float64]]:
     """Input buffers of columns, where the items of a pass are, the table of passes, and the constants.
 
@@ -200,7 +200,7 @@ class Spread:
     """Calls on items: a program, unlike a block, finds constants of all states in a buffer of each state's own."""
 
     def __init__(
-        self, around: tuple[str, ...], places: Sequence[Stretch], columns: Sequence[Column], buffers: list[Buffer]
+        self, around: tuple[str, ...], places: Sequence[Stretch], columns: Sequence[ItemColumn], buffers: list[Buffer]
     ) -> None:
         self.around, self.places, self.columns, self.buffers = around, places, columns, buffers
         self.homes: dict[int, str] = {}

@@ -14,7 +14,7 @@ from linkwise.model.model import Model
 from linkwise.viz.bending import Bending
 from linkwise.viz.looks import Looks
 from linkwise.viz.solids import GREY, Colour, Solid, bounds_of, from_wxyz, merged, simplified
-from linkwise.viz.stage import WORLD, Stage, floor_height, seen_around
+from linkwise.viz.stage import WORLD, PageStage, floor_height, seen_around
 from linkwise.viz.textures import TexturedMesh
 
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ def pose_of(wxyz: ArrayLike, position: ArrayLike) -> Array:
     return X
 
 
-class Figure:
+class ModelFigure:
     """The nodes of one model; :meth:`show` moves them.
 
     Args:
@@ -185,7 +185,7 @@ class Figure:
 
 
 def furnish(
-    stage: Stage, figures: Sequence[Figure], places: Array, middle: Array | None = None, closer: float = 1.0
+    stage: PageStage, figures: Sequence[ModelFigure], places: Array, middle: Array | None = None, closer: float = 1.0
 ) -> None:
     """A floor and a camera for figures that are shown as they are at the start.
 

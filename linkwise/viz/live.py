@@ -1,4 +1,4 @@
-"""A simulation that runs while one looks: a :class:`linkwise.Simulation` that a mouse and levers can move."""
+"""A simulation that runs on a page: a :class:`linkwise.Simulation` that a mouse and levers can move."""
 
 from __future__ import annotations
 

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 
 _AWAY = 1e6
-"""Where markers are that are not shown, m."""
+"""Place of markers that are not shown, m."""
 _FLAT = 0.06
 """Height of a disc, in radii."""
 
@@ -214,7 +214,7 @@ class OfContact(Overlay):
         """Surfaces in the world, for pictures of a model of this size, m."""
 
 
-class ContactPoints(OfContact):
+class ContactPointDots(OfContact):
     """Points where bodies press on each other or on the ground."""
 
     title = "contact points"
@@ -237,7 +237,7 @@ class ContactPoints(OfContact):
             self.redraw(np.zeros((0, 3)) if moment.touches is None else moment.touches.points)
 
 
-class ContactForces(OfContact, _Arrows):
+class ContactForceArrows(OfContact, _Arrows):
     """Forces at contact points, on the first of the two bodies."""
 
     title = "contact forces"
@@ -304,7 +304,7 @@ def cones(touches: Touches, height: float) -> Array:
     return np.concatenate([spokes, edge]).reshape(-1, 2, 3)
 
 
-OF_CONTACT: tuple[type[OfContact], ...] = (ContactPoints, ContactForces, FrictionCones)
+OF_CONTACT: tuple[type[OfContact], ...] = (ContactPointDots, ContactForceArrows, FrictionCones)
 EVERY_OVERLAY: tuple[type[Overlay], ...] = (*OVERLAYS, *OF_CONTACT)
 """All that can be shown."""
 

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 import numpy as np
 
 from linkwise.array_types import Array
+from linkwise.checks import check_positive
 from linkwise.errors import InputError
-from linkwise.sim.checks import check_positive
 from linkwise.sim.trajectory import Trajectory
 from linkwise.space.kepler import EARTH
 from linkwise.space.orbit import Orbit

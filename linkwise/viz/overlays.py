@@ -17,7 +17,7 @@ from linkwise.joints.directions import turn_z_to
 from linkwise.mechanism.bodies_and_joints import Body
 from linkwise.mechanism.closures.instances import ClosureInstance
 from linkwise.model.model import Model
-from linkwise.viz.figure import Figure
+from linkwise.viz.figure import ModelFigure
 from linkwise.viz.looks import outlines_of
 from linkwise.viz.solids import Colour, sphere
 from linkwise.viz.stage import add_arrows
@@ -69,7 +69,7 @@ class Overlay(ABC):
     inside: ClassVar[bool] = False
     """Whether most of it is within bodies, and seen only through them."""
 
-    def __init__(self, figure: Figure) -> None:
+    def __init__(self, figure: ModelFigure) -> None:
         self.figure, self.model, self.size = figure, figure.model, figure.looks.size
         self.handles: list[viser.SceneNodeHandle] | None = None
         self.visible = False
@@ -343,7 +343,7 @@ class ClosureFrames(Overlay):
                     self.balls[2 * n + side].position = X[:3, :3].T @ (ends[n, side] - X[:3, 3])
 
 
-def frames_of(figure: Figure, closure: ClosureInstance, q: Array) -> tuple[Array, Array]:
+def frames_of(figure: ModelFigure, closure: ClosureInstance, q: Array) -> tuple[Array, Array]:
     """The poses of a closure's two frames, as drawn."""
     q = figure.drawn(q)
     found = []

@@ -28,8 +28,8 @@ from typing import TYPE_CHECKING, Any, Self, TypeVar
 from urllib.parse import urlsplit
 
 from linkwise.errors import InputError, LinkwiseError, require_extra
-from linkwise.viz.figure import Figure
-from linkwise.viz.stage import Followed, Stage
+from linkwise.viz.figure import ModelFigure
+from linkwise.viz.stage import Followed, PageStage
 from linkwise.viz.textures import Happened
 
 if TYPE_CHECKING:
@@ -304,7 +304,7 @@ class Page:
         self.server = start_server(label, port)
         self.worker = Worker(f"linkwise page {self.server.get_port()}", self.say)
         self._open = open
-        self.stage = Stage(self.server)
+        self.stage = PageStage(self.server)
         self.target: Followed | None = None
         self.server.gui.main_panel.dock_right()
         self.server.gui.add_html(_STYLE)
@@ -328,7 +328,7 @@ class Page:
             webbrowser.open(self.url)
 
     def say(self, text: str) -> None:
-        """Show a message to whoever looks."""
+        """Show a message on the page."""
         for client in self.server.get_clients().values():
             client.add_notification("linkwise", text.replace("\n", "\n\n"), auto_close_seconds=8.0)
 
@@ -370,7 +370,7 @@ class Page:
 
         attach(happened)
 
-    def keep_in_view(self, figure: Figure) -> None:
+    def keep_in_view(self, figure: ModelFigure) -> None:
         """Move the world so that what is followed of a figure stays where the camera looks."""
         if self.target is not None:
             self.stage.follow(self.target.place(figure.poses) + figure.offset)

@@ -13,7 +13,7 @@ from linkwise.array_types import Array
 from linkwise.errors import require_extra
 from linkwise.mechanism.bodies_and_joints import Body, JointInstance
 from linkwise.model.model import Model
-from linkwise.viz.figure import THROUGH, Figure, SurfaceHandle
+from linkwise.viz.figure import THROUGH, ModelFigure, SurfaceHandle
 from linkwise.viz.markers import EVERY_OVERLAY
 from linkwise.viz.overlays import ShownState, _Arrows
 from linkwise.viz.page import Page
@@ -29,7 +29,7 @@ MOST_LISTED = 150
 class ShowPanel:
     """Switches for everything that can be shown besides the bodies."""
 
-    def __init__(self, page: Page, figures: list[Figure], moments: Callable[[], list[ShownState]]) -> None:
+    def __init__(self, page: Page, figures: list[ModelFigure], moments: Callable[[], list[ShownState]]) -> None:
         self.page, self.figures, self.moments = page, figures, moments
         gui = page.server.gui
         model = figures[0].model
@@ -155,7 +155,7 @@ class BodyTree:
         chosen: called with the index of a body when it is clicked, or None.
     """
 
-    def __init__(self, page: Page, figure: Figure, chosen: Callable[[int | None], None] | None = None) -> None:
+    def __init__(self, page: Page, figure: ModelFigure, chosen: Callable[[int | None], None] | None = None) -> None:
         self.page, self.figure, self.model = page, figure, figure.model
         self.selected: int | None = None
         self._chosen = chosen

@@ -14,7 +14,7 @@ from linkwise.array_types import Array
 from linkwise.errors import InputError
 from linkwise.sim.touched import contacts_of
 from linkwise.sim.trajectory import Trajectory
-from linkwise.viz.figure import Figure, Ghosts, furnish
+from linkwise.viz.figure import Ghosts, ModelFigure, furnish
 from linkwise.viz.looks import looks_of
 from linkwise.viz.markers import MarkerNodes, Markers, Touches
 from linkwise.viz.overlays import ShownState
@@ -117,7 +117,7 @@ class Player(Page):
         self._contacts = [contacts_of(leader) for leader in self.leaders]
         gap = beside if beside is not None else (1.6 * max(look.size for look in looks) if len(models) > 1 else 0.0)
         self.figures = [
-            Figure(
+            ModelFigure(
                 self.server.scene, model, look, f"{WORLD}/model{k or ''}", (0.0, k * gap, 0.0),
                 tint=TINTS[k % len(TINTS)] if gap == 0.0 else None, opacity=0.6 if k and gap == 0.0 else 1.0,
             )

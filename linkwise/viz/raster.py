@@ -50,7 +50,7 @@ class Camera:
 
     @property
     def horizon(self) -> float:
-        """Where the horizon is, from the top of the picture, as a share of its height."""
+        """Place of the horizon, from the top of the picture, as a share of its height."""
         rise = self.axes[2, 2]
         return 0.5 + 0.5 * float(rise / np.sqrt(max(1.0 - rise * rise, 1e-12)) / np.tan(self.angle / 2))
 

@@ -16,19 +16,19 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from linkwise.array_types import Array
+from linkwise.checks import check_positive, output_path
 from linkwise.dataclass import dataclass
 from linkwise.errors import InputError, LinkwiseError, ModelWarning
 from linkwise.model.model import Model
-from linkwise.sim.checks import checked_target
 from linkwise.sim.progress import Progress
 from linkwise.sim.touched import contacts_of
 from linkwise.sim.trajectory import Trajectory
-from linkwise.viz.figure import THROUGH, Figure, Ghosts, furnish
+from linkwise.viz.figure import THROUGH, Ghosts, ModelFigure, furnish
 from linkwise.viz.looks import fewer, looks_of
 from linkwise.viz.markers import (
     EVERY_OVERLAY,
-    ContactForces,
-    ContactPoints,
+    ContactForceArrows,
+    ContactPointDots,
     MarkerNodes,
     Markers,
     Touches,
@@ -38,7 +38,7 @@ from linkwise.viz.overlays import ShownState
 from linkwise.viz.page import start_server, stop_server
 from linkwise.viz.player import checked, sampled
 from linkwise.viz.posing import resting
-from linkwise.viz.stage import Stage, followed
+from linkwise.viz.stage import PageStage, followed
 from linkwise.viz.video import thumbnail
 
 LARGEST = 40_000_000
@@ -72,8 +72,7 @@ def motion_html(
             where bodies touch, the first two, and bodies as they are.
         progress: as for :func:`linkwise.simulate`.
     """
-    if not (np.isfinite(fps) and fps > 0.0):
-        raise InputError("fps is not a positive number", got=repr(fps), allowed="e.g. 30")
+    check_positive(fps=fps)
     motion = checked(trajectory)
     model = motion._with_model("save_html")
     target = followed(model, follow)
@@ -87,8 +86,8 @@ def motion_html(
         raise InputError("nothing of this motion can be shown", got="no finite q", do="look at trajectory.status")
     bar, server = Progress(progress, "pictures"), start_server(model.name, 0)
     try:
-        stage = Stage(server, dark)
-        figure = Figure(server.scene, model, shown)
+        stage = PageStage(server, dark)
+        figure = ModelFigure(server.scene, model, shown)
         p = motion.model_parameters
         own = None if p is None else p.reshape(-1, p.shape[-1])
         figure.show(leader[0], None if own is None else own[0])
@@ -105,7 +104,7 @@ def motion_html(
         marks = [MarkerNodes(server.scene, each.checked(len(motion.t)), shown.size) for each in markers]
         samples = np.searchsorted(motion.t, pictures.t + 1e-9, side="right") - 1
         contacts = contacts_of(motion[(0,) * len(batch)] if batch else motion)
-        kinds = [ContactPoints, ContactForces] if show is None else overlays_named(show, EVERY_OVERLAY)
+        kinds = [ContactPointDots, ContactForceArrows] if show is None else overlays_named(show, EVERY_OVERLAY)
         overlays = [kind(figure) for kind in kinds if kind.applies(model) and (contacts or show is not None)]
         first = ShownState(float(pictures.t[0]), leader[0], p=None if own is None else own[0])
         for overlay in overlays:
@@ -147,7 +146,7 @@ def model_html(model: Model, q: ArrayLike | None = None, **choices: Any) -> str:
 
 def save_html(trajectory: Trajectory, path: str | Path, **choices: Any) -> Path:
     """Write :func:`motion_html` to a file."""
-    target = checked_target(path)
+    target = output_path(path)
     if target.suffix.lower() not in (".html", ".htm"):
         raise InputError("no such file type", got=repr(target.suffix), allowed=".html")
     target.write_text(motion_html(trajectory, **choices), encoding="utf-8")

@@ -51,7 +51,7 @@ class Followed:
     points: Array
 
     def place(self, poses: ArrayLike) -> Array:
-        """Where it is in the world (..., 3), m, for poses (..., n_bodies, 4, 4)."""
+        """Its place in the world (..., 3), m, for poses (..., n_bodies, 4, 4)."""
         X = np.asarray(poses, float)
         at = np.einsum("...kij,kj->...ki", X[..., :3, :3], self.points) + X[..., :3, 3]
         return np.asarray(np.einsum("k,...ki->...i", self.weights, at))
@@ -140,7 +140,7 @@ def add_arrows(
     return scene.add_arrows(name, points, colour, shaft_radius=shaft, head_radius=head, head_length=length)
 
 
-class Stage:
+class PageStage:
     """Surroundings of what a page shows.
 
     Args:

@@ -12,9 +12,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from linkwise.array_types import Array
+from linkwise.checks import check_positive, output_path
 from linkwise.errors import InputError, LinkwiseError, require_extra
 from linkwise.model.model import Model
-from linkwise.sim.checks import checked_target
 from linkwise.sim.progress import Progress
 from linkwise.sim.touched import contacts_of
 from linkwise.sim.trajectory import Trajectory
@@ -34,7 +34,7 @@ _SQUARES = 24
 _RINGS = 8
 """Steps in which the floor fades."""
 _SLANT = (0.2, 0.2)
-"""How far a shadow falls from what throws it, along x and y, for each metre of height."""
+"""Distance of a shadow from what throws it, along x and y, for each metre of height."""
 _MOST_STATES = 60
 """States of a batch that are drawn."""
 
@@ -208,7 +208,7 @@ def save_video(
     progress: bool | Callable[[float], None] | None = None,
 ) -> Path:
     """Write a video; see :meth:`linkwise.Trajectory.save_video`."""
-    target = checked_target(path)
+    target = output_path(path)
     width, height = _checked(fps, speed, size)
     kind = target.suffix.lower()
     if kind not in (*MOVIES, ".gif"):
@@ -233,9 +233,7 @@ def save_video(
 
 
 def _checked(fps: float, speed: float, size: tuple[int, int]) -> tuple[int, int]:
-    for name, value in (("fps", fps), ("speed", speed)):
-        if not (np.isfinite(value) and value > 0.0):
-            raise InputError(f"{name} is not a positive number", got=repr(value), allowed="e.g. 25")
+    check_positive(fps=fps, speed=speed)
     width, height = size
     if not (16 <= width <= 3840 and 16 <= height <= 2160) or width % 2 or height % 2:
         raise InputError(

@@ -14,7 +14,7 @@ from linkwise.errors import LinkwiseError, require_extra
 from linkwise.kinematics.goals import Reach
 from linkwise.model.model import Model, checked_model
 from linkwise.sim.trajectory import Trajectory
-from linkwise.viz.figure import Figure, SurfaceHandle, furnish, pose_of, quaternions
+from linkwise.viz.figure import ModelFigure, SurfaceHandle, furnish, pose_of, quaternions
 from linkwise.viz.live import LiveRun
 from linkwise.viz.live_panel import LivePanel
 from linkwise.viz.looks import looks_of
@@ -99,7 +99,7 @@ class Viewer(Page):
         self.handle: viser.TransformControlsHandle | None = None
         self._held = False
         self._grip: tuple[int, Array] | None = None
-        self.figure = Figure(scene, model, looks)
+        self.figure = ModelFigure(scene, model, looks)
         self.figure.show(start)
         self.target = target
         poses = self.figure.poses[None]

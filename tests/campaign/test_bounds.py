@@ -14,6 +14,7 @@ from linkwise.targets.llvm import binding, bounds, program_kernel, source
 from linkwise.trace.block import ArraySpec, Block
 from tests.contact.scenes import block, placed
 from tests.random_trees import random_tree
+from tests.targets.checked_state import CheckedState
 from tests.targets.programs import interpret, lesser_machines, mixture
 
 
@@ -66,7 +67,7 @@ def test_wide_outputs_at_any_place_in_a_line(shift: int) -> None:
 def test_one_state_stays_inside() -> None:
     for machine in lesser_machines():
         program = samples.stanford_arm().function("forward_dynamics").program
-        kernel = bounds.CheckedState(program, machine)
+        kernel = CheckedState(program, machine)
         inputs = [np.random.default_rng(1).uniform(-1, 1, (1, a.size)) for a in program.inputs]
         outputs = [np.empty((1, a.size)) for a in program.outputs]
         kernel.run(inputs, outputs)

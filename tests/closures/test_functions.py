@@ -11,8 +11,8 @@ import pytest
 
 import linkwise as lw
 from linkwise import samples
-from linkwise.functions.rolled.function import ManyLinksFunction
-from linkwise.model.making import method_of
+from linkwise.functions.rolled.rolled_function import ManyLinksFunction
+from tests.catalogue_methods import method_of
 from tests.closures.mechanisms import EagerModel
 
 Array = Any

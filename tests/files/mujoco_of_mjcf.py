@@ -15,7 +15,7 @@ from linkwise.algorithms.catalogue import Trees
 from linkwise.files.mjcf import to_mujoco
 from linkwise.model.transmissions import MovingFrames, length
 from linkwise.sim.chart import Instant
-from linkwise.sim.motion import Motion
+from linkwise.sim.motion import EquationsOfMotion
 from tests.oracles.eager import Eager, relative_error
 
 mujoco: Any = __import__("pytest").importorskip("mujoco")
@@ -139,7 +139,7 @@ def errors(beside: Beside, rng: np.random.Generator, states: int = 3) -> Errors:
 def driven(beside: Beside, model: lw.Model, q: Array, v: Array, rng: np.random.Generator) -> float:
     """With everything that acts, but limits and dry friction, which MuJoCo has among its constraints."""
     m = beside.m
-    motion = Motion(model, (), lw.JointRules(limits="ignore", friction=False), 0)
+    motion = EquationsOfMotion(model, (), lw.JointRules(limits="ignore", friction=False), 0)
     tau = np.array(motion.joint_losses(Instant(0.0, q, v, (), ())), float)
     outside = motion.body_forces(Instant(0.0, q, v, (), ()))
     f_ext = np.zeros((len(model.bodies), 6)) if outside is None else np.array(outside, float)
@@ -227,7 +227,7 @@ def motion_problem(model: lw.Model, text: str, rng: np.random.Generator, states:
 
 def _all_acting(model: lw.Model, trees: Trees, q: Array, v: Array, u: dict[str, float], rules: lw.JointRules) -> Array:
     """V̇ with losses, springs and drives."""
-    motion = Motion(model, (), rules, 0)
+    motion = EquationsOfMotion(model, (), rules, 0)
     tau = np.array(motion.joint_losses(Instant(0.0, q, v, (), ())), float)
     if model.actuators:
         drives = lw.Drives(model, [u[actuator.name] for actuator in model.actuators])

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from campaign.trials.files import check, mutated, seeds
 from linkwise.errors import LinkwiseError, ModelWarning
 from linkwise.files import loads
-from linkwise.files.description import Description, JointWritten, LinkWritten
+from linkwise.files.file_description import Description, JointWritten, LinkWritten
 from linkwise.files.loops import with_loops
 from tests.files.recording import robot_files
 from tests.seeds import seeds as few_seeds

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import linkwise as lw
-from linkwise.files.description import JointWritten
+from linkwise.files.file_description import JointWritten
 from linkwise.files.topology import span
 from linkwise.joints.directions import RelativePose
 from linkwise.mechanism.closures.instances import ClosureInstance

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import linkwise as lw
-from linkwise.model.making import method_of
+from tests.catalogue_methods import method_of
 from tests.flexible.mechanisms import arm, panels, small_beam, state, tree
 
 

@@ -9,7 +9,7 @@ import linkwise as lw
 from linkwise import samples
 from linkwise.spatial.grouped_systems import GroupedRows, grouped_products, grouped_solution, grouped_sweeps
 from linkwise.spatial.scalar import Items, where
-from linkwise.trace.grouped_systems import Tiles, products, solution
+from linkwise.trace.grouped_programs import Tiles, products, solution
 from linkwise.trace.verifier import verify
 
 MODEL = samples.stanford_arm()

@@ -11,7 +11,7 @@ import pytest
 
 import linkwise as lw
 from linkwise import samples
-from linkwise.functions.rolled.function import RolledFunction
+from linkwise.functions.rolled.rolled_function import RolledFunction
 from linkwise.targets.llvm import fastcall
 
 pytestmark = pytest.mark.skipif(not fastcall.available(), reason="the interpreter's objects are laid out otherwise")

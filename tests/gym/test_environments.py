@@ -13,7 +13,7 @@ gymnasium = pytest.importorskip("gymnasium", reason="needs the extra gym")
 
 import linkwise as lw  # noqa: E402
 from linkwise.errors import InputError, UnknownNameError  # noqa: E402
-from linkwise.gym.step import seeds  # noqa: E402
+from linkwise.gym.environment_step import seeds  # noqa: E402
 from linkwise.gym.tasks import (  # noqa: E402
     NAMES,
     registered_name,

@@ -8,7 +8,7 @@ from __future__ import annotations
 import numpy as np
 
 from linkwise.algorithms.catalogue import Trees
-from linkwise.model.making import method_of
+from tests.catalogue_methods import method_of
 from tests.identities.relations import SEEDS, TIGHT, along, close, models
 from tests.oracles.eager import Eager
 from tests.random_trees import random_state

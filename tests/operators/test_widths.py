@@ -11,7 +11,7 @@ from linkwise.operators import RULES
 from linkwise.operators.array_blocks import ArrayBlocks, TreeLayout, rows_of
 from linkwise.operators.engine import Engine
 from linkwise.operators.links import Lanes, RigidLinks
-from linkwise.operators.maps import Entries
+from linkwise.operators.maps import AxisEntries
 from linkwise.operators.scalar_blocks import ScalarBlocks
 from linkwise.operators.state import Operators
 from tests.operators.checks import difference, largest
@@ -35,13 +35,13 @@ class Wide:
         return Wide(zip(*self.entries, strict=True))
 
     def times(self, other):
-        return Wide([[Entries(row).dot(column) for column in other.T.entries] for row in self.entries])
+        return Wide([[AxisEntries(row).dot(column) for column in other.T.entries] for row in self.entries])
 
     def __matmul__(self, x):
-        return Entries(Entries(row).dot(x) for row in self.entries)
+        return AxisEntries(AxisEntries(row).dot(x) for row in self.entries)
 
     def __add__(self, other):
-        return Wide(Entries(a) + Entries(b) for a, b in zip(self.entries, other.entries, strict=True))
+        return Wide(AxisEntries(a) + AxisEntries(b) for a, b in zip(self.entries, other.entries, strict=True))
 
     def congruence(self, X):
         return self.times(X).times(self.T)
@@ -54,7 +54,7 @@ class Wide:
 
 def vectors(size):
     """A type of vectors with so many numbers."""
-    return type("Numbers", (Entries,), {"zero": classmethod(lambda cls: cls([0.0] * size))})
+    return type("Numbers", (AxisEntries,), {"zero": classmethod(lambda cls: cls([0.0] * size))})
 
 
 class Given:
@@ -65,7 +65,7 @@ class Given:
         self.vectors = vectors(WIDTHS[k])
         self.phi, self.inertia, self.armature = Wide(phi), Wide(M), armature
         self.articulated = self.inertia
-        self.S = [Entries(row) for row in H]
+        self.S = [AxisEntries(row) for row in H]
 
 
 def random_blocks(seed, rotors):
@@ -240,7 +240,7 @@ class TailedBlocks(RigidLinks):
 
     @property
     def S(self):
-        return Entries([0.0, *self.link.S(self.q)[0]]), Entries([1.0] + [0.0] * 6)
+        return AxisEntries([0.0, *self.link.S(self.q)[0]]), AxisEntries([1.0] + [0.0] * 6)
 
     @property
     def inertia(self):
@@ -261,7 +261,7 @@ class OnSliderBlocks(RigidLinks):
 
     @property
     def S(self):
-        return tuple(Entries(s) for s in self.link.S(self.q))
+        return tuple(AxisEntries(s) for s in self.link.S(self.q))
 
     @staticmethod
     def reads(link):

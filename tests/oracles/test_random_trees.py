@@ -12,7 +12,7 @@ from tests.random_trees import BUILT_IN, random_state, random_tree
 
 pytest.importorskip("pinocchio")
 
-from linkwise.model.making import method_of
+from tests.catalogue_methods import method_of
 from tests.oracles.pinocchio_oracle import Oracle, from_model
 from tests.seeds import seeds
 

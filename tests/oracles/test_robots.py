@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 
 import linkwise as lw
-from linkwise.model.making import method_of
+from tests.catalogue_methods import method_of
 from tests.files.recording import robot_file, robot_files
 from tests.oracles import robots
 from tests.oracles.eager import Eager, relative_error

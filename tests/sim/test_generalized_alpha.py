@@ -8,7 +8,7 @@ from scipy.optimize import fsolve
 
 import linkwise as lw
 from linkwise import samples
-from linkwise.sim.generalized_alpha import _Texts
+from linkwise.sim.generalized_alpha import _StepTexts
 from tests.sim.mechanisms import double_pendulum, mixed, slider
 
 MASS = 2.0
@@ -174,12 +174,12 @@ def test_the_exact_derivative_steps_in_where_the_matrix_is_poor(monkeypatch):
     model = double_pendulum()
     options = {"duration": 0.3, "dt": 0.01, "method": "generalized_alpha"}
     expected = lw.simulate(model, [1.0, 0.2], [3.0, -2.0], **options)
-    good = _Texts.stiff_part
+    good = _StepTexts.stiff_part
 
     def poor(self, *given):
         return [[0.2 * x for x in row] for row in good(self, *given)]
 
-    monkeypatch.setattr(_Texts, "stiff_part", poor)
+    monkeypatch.setattr(_StepTexts, "stiff_part", poor)
     run = lw.simulate(double_pendulum(), [1.0, 0.2], [3.0, -2.0], **options)
     assert run.status == "done"
     np.testing.assert_allclose(run.q, expected.q, atol=1e-9)

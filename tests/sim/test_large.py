@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import linkwise as lw
-from linkwise.sim.motion import Motion
+from linkwise.sim.motion import EquationsOfMotion
 from linkwise.sim.plans import adaptive_methods, fixed_methods
 from tests.sim.mechanisms import double_pendulum, mixed
 
@@ -216,7 +216,7 @@ def test_what_comes_after_a_step(method, sweeps, monkeypatch):
     def hold(self, q, v, t, p):
         return [q[0], 0.25 * t], [v[0], 0.25]
 
-    monkeypatch.setattr(Motion, "after_step", hold)
+    monkeypatch.setattr(EquationsOfMotion, "after_step", hold)
     model = double_pendulum().with_sweeps(sweeps)
     options = {"output_times": np.linspace(0.1, 1.0, 10)} if method != "rk4" else {}
     run = lw.simulate(model, [0.1, 0.0], [0.0, 0.25], 1.0, method=method, dt=1e-2, rtol=1e-6, **options)

@@ -7,11 +7,11 @@ import linkwise as lw
 from linkwise.sim.elements import as_elements
 from linkwise.sim.explicit import runge_kutta, semi_implicit_euler
 from linkwise.sim.generalized_alpha import generalized_alpha
-from linkwise.sim.implicit import rosenbrock
+from linkwise.sim.joint_rules import JointRules
 from linkwise.sim.loop import loop
-from linkwise.sim.motion import Motion
+from linkwise.sim.motion import EquationsOfMotion
 from linkwise.sim.records import OnGrid
-from linkwise.sim.rules import JointRules
+from linkwise.sim.rosenbrock import rosenbrock
 from linkwise.sim.step_size import EqualSteps
 from linkwise.sim.tableaux import RODAS4, TABLEAUX, GeneralizedAlpha
 from linkwise.sim.variational import variational
@@ -26,7 +26,7 @@ def push(t, q, v, p):
 
 def stepper(model, make):
     """Run equal steps of any step: adaptive methods without their control."""
-    work = Work(Motion(model, as_elements(push), JointRules(limits="ignore"), 0))
+    work = Work(EquationsOfMotion(model, as_elements(push), JointRules(limits="ignore"), 0))
     step = make(work)
     kernel = ProgramKernel.build(loop(work, step, EqualSteps, OnGrid))
 

@@ -11,13 +11,13 @@ import pytest
 from linkwise.spatial.inertia import ArticulatedInertia, RigidInertia, coordinate_axis
 from linkwise.spatial.matrices import Mat3, Sym3
 from linkwise.spatial.quaternions import rotation_matrix
-from linkwise.spatial.transforms import Factor, Rotation, Shift, Tilt, Transform, Turn
+from linkwise.spatial.transforms import Rotation, Shift, Tilt, Transform, TransformFactor, Turn
 from linkwise.spatial.vectors import Force, Motion, Vec
 
 SEEDS = range(25)
 
 
-def random_factor(rng: np.random.Generator) -> Factor:
+def random_factor(rng: np.random.Generator) -> TransformFactor:
     kind = rng.integers(5)
     angle = float(rng.choice([rng.normal() * 2, 1e-7, math.pi - 1e-7, math.pi / 2, 0.0]))
     if kind < 2:

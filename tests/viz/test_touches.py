@@ -8,7 +8,7 @@ import pytest
 import linkwise as lw
 from linkwise.viz.live import LiveRun, methods_of
 from linkwise.viz.looks import looks_of
-from linkwise.viz.markers import ContactForces, ContactPoints, FrictionCones, Touches, cones, shortened
+from linkwise.viz.markers import ContactForceArrows, ContactPointDots, FrictionCones, Touches, cones, shortened
 from linkwise.viz.recording import motion_html
 from linkwise.viz.stage import floor_height
 from linkwise.viz.video import pictures
@@ -84,9 +84,9 @@ def test_saved_pages_have_them(motion: lw.Trajectory, tmp_path: Path) -> None:
 
 def test_videos_have_them(model: lw.Model, motion: lw.Trajectory) -> None:
     last, size = Touches.of(motion.contacts, len(motion.t) - 1), 0.2
-    tips = [solid.vertices[:, 2].max() for solid in ContactForces.solids(last, model, size)]
+    tips = [solid.vertices[:, 2].max() for solid in ContactForceArrows.solids(last, model, size)]
     np.testing.assert_allclose(np.sum(tips), size, rtol=1e-6)  # the weight is as long as the model
-    dots = [solid.vertices.mean(axis=0) for solid in ContactPoints.solids(last, model, size)]
+    dots = [solid.vertices.mean(axis=0) for solid in ContactPointDots.solids(last, model, size)]
     np.testing.assert_allclose(sorted(map(tuple, dots)), sorted(map(tuple, last.points)), atol=1e-4)
     for cone in FrictionCones.solids(last, model, size):
         away = np.hypot(*np.ptp(cone.vertices, axis=0)[:2]) / np.sqrt(2)

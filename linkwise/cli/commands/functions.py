@@ -13,6 +13,7 @@ import numpy as np
 
 from linkwise import targets
 from linkwise.array_types import Array
+from linkwise.checks import check_count
 from linkwise.cli.arguments import chosen_function, configuration, load_model, per_freedom
 from linkwise.cli.motion_files import check_suffix
 from linkwise.cli.printing import matrix, number, print_json, table
@@ -122,8 +123,7 @@ _MEASURED = ("inverse_dynamics", "forward_dynamics", "mass_matrix")
 def run_bench(options: Namespace) -> None:
     """Measure and print: time to compile, one state called from Python, a batch."""
     for name in ("batch", "threads", "rounds"):
-        if getattr(options, name) < 1:
-            raise InputError(f"--{name} is not a positive whole number", got=getattr(options, name))
+        check_count(**{f"--{name}": getattr(options, name)})
     model = load_model(options)
     names = options.functions or list(_MEASURED)
     found = {name: _measure(model, name, options) for name in names}

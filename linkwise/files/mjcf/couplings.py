@@ -12,9 +12,9 @@ import numpy as np
 
 from linkwise.array_types import FloatArray
 from linkwise.dataclass import dataclass, field
-from linkwise.files.description import ClosureWritten, CouplingWritten, JointWritten, PolynomialWritten, Written
+from linkwise.files.file_description import ClosureWritten, CouplingWritten, JointWritten, PolynomialWritten, Written
 from linkwise.files.mjcf.compiled import Compiled, turn
-from linkwise.files.mjcf.joints_and_places import Names, Places
+from linkwise.files.mjcf.joints_and_places import MjcfNames, Places
 from linkwise.mechanism.actuation import EVERYWHERE, JointTransmission, PathTransmission, Range, Spring, Transmission
 from linkwise.mechanism.placement import pose
 from linkwise.mechanism.wrapping import Wrap
@@ -22,7 +22,7 @@ from linkwise.mechanism.wrapping import Wrap
 _READ = ("tendonpos", "tendonvel", "tendonactfrc")  # sensors
 
 
-def tendon_terms(source: Compiled, names: Names, tendon: int) -> dict[str, float] | None:
+def tendon_terms(source: Compiled, names: MjcfNames, tendon: int) -> dict[str, float] | None:
     """The factor of each joint in the length of a tendon; None for one that runs through space."""
     m = source.model
     first, count = int(m.tendon_adr[tendon]), int(m.tendon_num[tendon])
@@ -94,7 +94,7 @@ def tendon_springs(places: Places, left_out: list[str]) -> Iterator[Written[Spri
         yield Written(spring, *source.at("tendon", i))
 
 
-def ball_springs(source: Compiled, names: Names, left_out: list[str]) -> Iterator[Written[Spring]]:
+def ball_springs(source: Compiled, names: MjcfNames, left_out: list[str]) -> Iterator[Written[Spring]]:
     """Springs of ball joints: one about each axis. Those of free joints are said by name."""
     m = source.model
     if source.is_off("spring"):
@@ -125,7 +125,7 @@ class Loops:
     left_out: list[str] = field(default_factory=list)
 
 
-def read_loops(source: Compiled, names: Names, snap: float) -> Loops:
+def read_loops(source: Compiled, names: MjcfNames, snap: float) -> Loops:
     """The equality constraints that are in force."""
     m = source.model
     loops = Loops()
@@ -145,7 +145,7 @@ def read_loops(source: Compiled, names: Names, snap: float) -> Loops:
     return loops
 
 
-def _closure(source: Compiled, names: Names, i: int, name: str, snap: float) -> ClosureWritten:
+def _closure(source: Compiled, names: MjcfNames, i: int, name: str, snap: float) -> ClosureWritten:
     """Frame a on the first body, frame b on the second: together at a point, or altogether."""
     m = source.model
     data = m.eq_data[i]
@@ -166,12 +166,12 @@ def _closure(source: Compiled, names: Names, i: int, name: str, snap: float) -> 
     return ClosureWritten(JointWritten(name, line, kind, body_a, body_b, a, joint_frame=b, file=file), implied=True)
 
 
-def _site(source: Compiled, names: Names, site: int, snap: float) -> tuple[str, FloatArray]:
+def _site(source: Compiled, names: MjcfNames, site: int, snap: float) -> tuple[str, FloatArray]:
     m = source.model
     return names.bodies[m.site_bodyid[site]], pose(m.site_pos[site], turn(m.site_quat[site], snap))
 
 
-def _couple(source: Compiled, names: Names, i: int, name: str, loops: Loops) -> None:
+def _couple(source: Compiled, names: MjcfNames, i: int, name: str, loops: Loops) -> None:
     """x₁ - x₁(0) = a₀ + a₁ y + … a₄ y⁴ with y = x₂ - x₂(0), of joints or of tendons over joints."""
     m = source.model
     sides = [_side(source, names, i, int(index)) for index in (m.eq_obj1id[i], m.eq_obj2id[i]) if index >= 0]
@@ -198,7 +198,7 @@ def _couple(source: Compiled, names: Names, i: int, name: str, loops: Loops) -> 
         loops.polynomials.append(PolynomialWritten(name, line, left, right, tuple(a.tolist()), start, other))
 
 
-def _side(source: Compiled, names: Names, i: int, index: int) -> tuple[dict[str, float], float] | None:
+def _side(source: Compiled, names: MjcfNames, i: int, index: int) -> tuple[dict[str, float], float] | None:
     """A sum of joint coordinates, and its value in the reference configuration."""
     m = source.model
     if source.word("mjtEq", m.eq_type[i]) == "tendon":

@@ -23,7 +23,7 @@ from linkwise.dataclass import dataclass, field
 from linkwise.errors import ModelFileError
 from linkwise.files.resources import LARGEST_FILE, SearchPath, read_bytes
 from linkwise.files.values import shown
-from linkwise.files.xml import DEEPEST, Element, parse
+from linkwise.files.xml import DEEPEST, XmlElement, parse
 
 Spot = tuple[str, int]
 """A file and a line in it."""
@@ -59,7 +59,7 @@ _DIRECTORIES = ("meshdir", "texturedir", "assetdir", "strippath")
 
 @dataclass(eq=False)
 class MujocoDocument:
-    """Document that MuJoCo is handed.
+    """Document for MuJoCo to read.
 
     Args:
         text: the model, without includes and paths.
@@ -78,13 +78,13 @@ class MujocoDocument:
     pictures: dict[str, str] = field(default_factory=dict)
 
     def spot(self, line: int | None) -> Spot:
-        """Where a line of the text came from; the start of the file for what has none."""
+        """File and line that a line of the text came from; the start of the file where there is none."""
         if line is None or not 1 <= line <= len(self.where):
             return self.where[0]
         return self.where[line - 1]
 
 
-def read_document(root: Element, file: str, places: SearchPath) -> MujocoDocument:
+def read_document(root: XmlElement, file: str, places: SearchPath) -> MujocoDocument:
     """Gather what the file consists of.
 
     Raises:
@@ -111,13 +111,13 @@ class _Reader:
         self.pictures: dict[str, str] = {}
         self._files = self._size = self._asset_size = 0
 
-    def whole(self, root: Element, file: str, depth: int = 0) -> tuple[str, list[Spot], int]:
+    def whole(self, root: XmlElement, file: str, depth: int = 0) -> tuple[str, list[Spot], int]:
         """The text of one model, where its lines came from, and how many elements it stands for."""
         if root.tag != "mujoco":
             self.fail("this is a part of a model, to be included by another file", root, file, got=f"<{root.tag[:40]}>")
         return _Writer(self, root, file, depth).written()
 
-    def part(self, element: Element, file: str, depth: int) -> tuple[str, int]:
+    def part(self, element: XmlElement, file: str, depth: int) -> tuple[str, int]:
         """Read a model that this one attaches, and return our name for it and the number of its elements."""
         root, name, path = self.included(element, file, None, depth + 1)
         outer, self.places = self.places, self.places.within(path.parent)
@@ -127,7 +127,7 @@ class _Reader:
         self.parts[ours] = text.encode()
         return ours, size
 
-    def included(self, element: Element, file: str, home: Path | None, depth: int) -> tuple[Element, str, Path]:
+    def included(self, element: XmlElement, file: str, home: Path | None, depth: int) -> tuple[XmlElement, str, Path]:
         """The root of another XML file, its name for messages, and its path."""
         name = element.attributes.get("file", "")
         if not name.strip():
@@ -142,7 +142,7 @@ class _Reader:
             self.fail("the included files are too large to be a model", element, file, allowed=f"{LARGEST_FILE} bytes")
         return parse(content, str(path)), str(path), path
 
-    def asset(self, element: Element, file: str, home: Path | None, folder: str, strip: bool) -> str:
+    def asset(self, element: XmlElement, file: str, home: Path | None, folder: str, strip: bool) -> str:
         """Read the file of a mesh or height field, named by a file in the folder `home`; return our name for it."""
         name, known = _named(element, strip), _ASSETS[element.tag]
         suffix = Path(name).suffix.lower()
@@ -161,7 +161,7 @@ class _Reader:
         self.meshes[ours] = path
         return ours
 
-    def check_heights(self, content: bytes, suffix: str, element: Element, file: str) -> None:
+    def check_heights(self, content: bytes, suffix: str, element: XmlElement, file: str) -> None:
         """A file of heights says how many there are before it has them: no more than can be used, and all of them."""
         if suffix == ".png":
             is_whole = content.startswith(_PNG) and len(content) >= 24
@@ -178,10 +178,10 @@ class _Reader:
                 allowed=f"a PNG picture, or two integers and as many floats; 2 to {_MOST_HEIGHTS} rows and columns",
             )
 
-    def picture(self, element: Element, home: Path | None, folder: str, strip: bool) -> str:
+    def picture(self, element: XmlElement, home: Path | None, folder: str, strip: bool) -> str:
         """The file of a picture, which is not read: its path where it is found, or as written.
 
-        Nobody needs it for the mechanics, so one that is missing is no error here; whoever draws says it.
+        The mechanics do not need it, so one that is missing is no error here, but where the model is drawn.
         """
         name = _joined(folder, _named(element, strip))
         try:
@@ -189,7 +189,7 @@ class _Reader:
         except ModelFileError:
             return name
 
-    def found(self, name: str, element: Element, file: str, home: Path | None) -> Path:
+    def found(self, name: str, element: XmlElement, file: str, home: Path | None) -> Path:
         """The path of a file beside the main one, or beside `home`, or in the other folders."""
         name = name.replace("\\", "/")
         try:
@@ -206,7 +206,7 @@ class _Reader:
             return self.places.find(name)
         return self.places.within(home).find(name)
 
-    def read(self, path: Path, element: Element, file: str, largest: int) -> bytes:
+    def read(self, path: Path, element: XmlElement, file: str, largest: int) -> bytes:
         """Its content, at most so many bytes."""
         try:
             return read_bytes(path, suffixes=(".xml",), largest=largest)
@@ -214,7 +214,7 @@ class _Reader:
             self.fail(f"<{element.tag}>: {error.what}", element, file, got=error.got, allowed=error.allowed)
 
     def fail(
-        self, what: str, at: Element, file: str, *, got: object = None, allowed: object = None, do: object = None
+        self, what: str, at: XmlElement, file: str, *, got: object = None, allowed: object = None, do: object = None
     ) -> NoReturn:
         """Raise a `ModelFileError` at an element."""
         raise ModelFileError(what, file=file, line=at.line, got=got, allowed=allowed, do=do) from None
@@ -223,14 +223,14 @@ class _Reader:
 class _Writer:
     """Writes one model, an element on a line."""
 
-    def __init__(self, reader: _Reader, root: Element, file: str, depth: int) -> None:
+    def __init__(self, reader: _Reader, root: XmlElement, file: str, depth: int) -> None:
         self.reader, self.root, self.file, self.depth = reader, root, file, depth
         self.lines: list[str] = []
         self.where: list[Spot] = []
         self.seen: set[Path] = set()
         # Lines with files of meshes, heights and pictures, whose folder is known at the end, and with materials, which
         # name textures.
-        self.late: list[tuple[int, Element, str, Path | None]] = []
+        self.late: list[tuple[int, XmlElement, str, Path | None]] = []
         self.textures: dict[str, str] = {}  # names of pictures in this model to ours
         self.folder, self.picture_folder, self.strip = "", "", False
         self.elements = self.attached = self.largest_part = self.copied = self.including = 0
@@ -254,19 +254,19 @@ class _Writer:
             self.lines[line] = _tag(element.tag, attributes, element.tag == "material" and bool(element.children))
         return "\n".join(self.lines) + "\n", self.where, self.elements
 
-    def picture(self, element: Element, file: str, home: Path | None) -> dict[str, str]:
+    def picture(self, element: XmlElement, file: str, home: Path | None) -> dict[str, str]:
         """Attributes of a texture of one white pixel, by a name of ours, for a picture in a file."""
         ours = f"{PICTURE}{len(self.reader.pictures)}"
         self.textures[element.attributes.get("name") or _stem(element)] = ours
         self.reader.pictures[ours] = self.reader.picture(element, home, self.picture_folder, self.strip)
         return {"name": ours, "type": "2d", "builtin": "flat", "rgb1": "1 1 1", "width": "1", "height": "1"}
 
-    def check_count(self, element: Element, file: str) -> None:
+    def check_count(self, element: XmlElement, file: str) -> None:
         """No more elements than a model can have, copies and attached models included."""
         if self.elements > _MOST_ELEMENTS:
             self.reader.fail("the model has too many elements", element, file, allowed=f"at most {_MOST_ELEMENTS}")
 
-    def element(self, element: Element, file: str, home: Path | None, level: int, copies: int) -> None:
+    def element(self, element: XmlElement, file: str, home: Path | None, level: int, copies: int) -> None:
         """Write one element and all inside; what is included stands in its place."""
         reader = self.reader
         self.elements += copies
@@ -294,7 +294,7 @@ class _Writer:
             self.lines.append(f"</{tag}>")
             self.where.append((file, element.line))
 
-    def include(self, element: Element, file: str, home: Path | None, level: int, copies: int) -> None:
+    def include(self, element: XmlElement, file: str, home: Path | None, level: int, copies: int) -> None:
         root, name, path = self.reader.included(element, file, home, self.depth + self.including + 1)
         if path in self.seen:
             self.reader.fail("a file is included twice", element, file, got=shown(element.attributes["file"]))
@@ -304,7 +304,7 @@ class _Writer:
             self.element(child, name, path.parent, level, copies)
         self.including -= 1
 
-    def put(self, element: Element, file: str, home: Path | None, is_open: bool) -> None:
+    def put(self, element: XmlElement, file: str, home: Path | None, is_open: bool) -> None:
         attributes = dict(element.attributes)
         self.check(element, file)
         edit = _EDITS.get(element.tag)
@@ -319,7 +319,7 @@ class _Writer:
         self.lines.append(_tag(element.tag, attributes, is_open))
         self.where.append((file, element.line))
 
-    def check(self, element: Element, file: str) -> None:
+    def check(self, element: XmlElement, file: str) -> None:
         """No number that is none, or beyond all mechanisms: the parser lets them through."""
         for name, text in element.attributes.items():
             if name in ("name", "class", "childclass", "file", "model"):
@@ -337,15 +337,15 @@ class _Writer:
                         allowed=f"finite numbers, at most {most:g}",
                     )
 
-    def count(self, element: Element) -> int:
-        """How often an element is repeated; what is no number the parser says."""
+    def count(self, element: XmlElement) -> int:
+        """Number of copies of an element; the parser refuses what is no number."""
         try:
             return max(int(element.attributes.get("count", "1")), 1)
         except ValueError:
             return 1
 
     # What is changed in an element.
-    def compiler(self, element: Element, attributes: dict[str, str], file: str) -> None:
+    def compiler(self, element: XmlElement, attributes: dict[str, str], file: str) -> None:
         """Folders are ours to look in."""
         for name in ("assetdir", "meshdir"):
             if name in attributes:
@@ -357,12 +357,12 @@ class _Writer:
         for name in _DIRECTORIES:
             attributes.pop(name, None)
 
-    def mesh(self, element: Element, attributes: dict[str, str], file: str) -> None:
+    def mesh(self, element: XmlElement, attributes: dict[str, str], file: str) -> None:
         numbers = [float(word) for word in attributes.get("params", "").split() if _NUMBER.fullmatch(word)]
         if any(not abs(number) <= _LARGEST_COUNT for number in numbers):
             self.reader.fail("the parameters of a mesh are too large", element, file, got=shown(attributes["params"]))
 
-    def lengthrange(self, element: Element, attributes: dict[str, str], file: str) -> None:
+    def lengthrange(self, element: XmlElement, attributes: dict[str, str], file: str) -> None:
         """MuJoCo simulates how far muscles reach, in so many steps."""
         total, step = (self.number(attributes, *of) for of in (("inttotal", 10.0), ("timestep", 0.01)))
         if not 0.0 < total <= _MOST_STEPS * step:
@@ -375,14 +375,14 @@ class _Writer:
         text = attributes.get(name, "").strip()
         return float(text) if _NUMBER.fullmatch(text) else otherwise
 
-    def hfield(self, element: Element, attributes: dict[str, str], file: str) -> None:
+    def hfield(self, element: XmlElement, attributes: dict[str, str], file: str) -> None:
         """Heights that no file has are zeros, as many as are asked for."""
         for name in ("nrow", "ncol"):
             if self.number(attributes, name, 0.0) > _MOST_HEIGHTS:
                 said, got = f"2 to {_MOST_HEIGHTS} rows and columns", shown(attributes[name])
                 self.reader.fail("this <hfield> has too many heights", element, file, got=got, allowed=said)
 
-    def model(self, element: Element, attributes: dict[str, str], file: str) -> None:
+    def model(self, element: XmlElement, attributes: dict[str, str], file: str) -> None:
         """A model to be attached: its file becomes a text of ours."""
         if "file" in attributes:
             attributes["file"], size = self.reader.part(element, file, self.depth + self.including)
@@ -391,7 +391,7 @@ class _Writer:
             attributes.pop("content_type", None)
 
 
-_EDITS: dict[str, Callable[[_Writer, Element, dict[str, str], str], None]] = {
+_EDITS: dict[str, Callable[[_Writer, XmlElement, dict[str, str], str], None]] = {
     "compiler": _Writer.compiler,
     "hfield": _Writer.hfield,
     "lengthrange": _Writer.lengthrange,
@@ -400,17 +400,17 @@ _EDITS: dict[str, Callable[[_Writer, Element, dict[str, str], str], None]] = {
 }
 
 
-def _is_picture(element: Element) -> bool:
+def _is_picture(element: XmlElement) -> bool:
     """Whether a texture is one picture in a file; the others are painted by MuJoCo, or are around all six sides."""
     return element.attributes.get("type") == "2d" and "file" in element.attributes
 
 
-def _stem(element: Element) -> str:
+def _stem(element: XmlElement) -> str:
     """Name of what is in a file and has none of its own."""
     return Path(_named(element, False)).stem
 
 
-def _named(element: Element, strip: bool) -> str:
+def _named(element: XmlElement, strip: bool) -> str:
     """The file that an element names, without its folder where that is asked for."""
     name = element.attributes["file"].replace("\\", "/")
     return name.rpartition("/")[2] if strip else name

@@ -17,9 +17,9 @@ from numpy.typing import ArrayLike
 from linkwise.array_types import FloatArray
 from linkwise.dataclass import dataclass, field
 from linkwise.files.bodies import unused
-from linkwise.files.description import FrameWritten, JointWritten, LinkWritten, Vector
+from linkwise.files.file_description import FrameWritten, JointWritten, LinkWritten, Vector
 from linkwise.files.mjcf.compiled import Compiled, turn
-from linkwise.files.mjcf.shapes import shapes_of
+from linkwise.files.mjcf.geoms import shapes_of
 from linkwise.files.topology import WORLD
 from linkwise.joints import joint_types
 from linkwise.mechanism.description import JointLimits
@@ -27,7 +27,7 @@ from linkwise.mechanism.placement import axis_rotation, pose
 
 
 @dataclass(eq=False)
-class Names:
+class MjcfNames:
     """Names here of the elements of the file.
 
     MuJoCo keeps the names of bodies, sites, cameras and joints apart; here bodies and frames share theirs, so that a
@@ -48,7 +48,7 @@ class Places:
     """Frames, and those that are added because something is fixed to a shape or a mass centre."""
 
     source: Compiled
-    names: Names
+    names: MjcfNames
     snap: float
     frames: list[FrameWritten] = field(default_factory=list)
     added: dict[tuple[str, int], str] = field(default_factory=dict)
@@ -84,7 +84,7 @@ class Places:
         return self.added[key]
 
 
-def names_of(source: Compiled) -> Names:
+def names_of(source: Compiled) -> MjcfNames:
     """A name for every body, joint, site and camera, unlike any other of its kind here."""
     m = source.model
     written = [source.name("body", i) for i in range(m.nbody)]
@@ -95,7 +95,7 @@ def names_of(source: Compiled) -> Names:
     joints: list[str] = []
     for i in range(m.njnt):
         joints.append(source.written("joint", i) or unused(f"{written[m.jnt_bodyid[i]]}_joint", named))
-    names = Names([WORLD, *written[1:]], joints, sites, cameras, taken)
+    names = MjcfNames([WORLD, *written[1:]], joints, sites, cameras, taken)
     for body in range(1, m.nbody):
         first, count = int(m.body_jntadr[body]), int(m.body_jntnum[body])
         for joint in range(first, first + count - 1):
@@ -103,7 +103,7 @@ def names_of(source: Compiled) -> Names:
     return names
 
 
-def read_tree(source: Compiled, names: Names, snap: float) -> tuple[list[LinkWritten], list[JointWritten], Places]:
+def read_tree(source: Compiled, names: MjcfNames, snap: float) -> tuple[list[LinkWritten], list[JointWritten], Places]:
     """Links, the joints that carry them, and the sites and cameras on them."""
     m = source.model
     links = [LinkWritten(WORLD, source.document.where[0][1])]
@@ -140,7 +140,7 @@ def read_tree(source: Compiled, names: Names, snap: float) -> tuple[list[LinkWri
     return links, joints, places
 
 
-def _joints(source: Compiled, names: Names, body: int, snap: float) -> Iterator[JointWritten]:
+def _joints(source: Compiled, names: MjcfNames, body: int, snap: float) -> Iterator[JointWritten]:
     """The joints from a body's parent to the body, in series."""
     m = source.model
     parent, name = names.bodies[m.body_parentid[body]], names.bodies[body]

@@ -14,7 +14,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from linkwise.files.description import Written
+from linkwise.files.file_description import Written
 from linkwise.files.mjcf.compiled import Compiled
 from linkwise.files.mjcf.joints_and_places import Places
 from linkwise.mechanism.fields import Field, FluidBox, FluidEllipsoid, GravityCompensation

@@ -2,7 +2,7 @@
 
 MuJoCo's own compiler resolves defaults, orientations and the inertias of shapes (`linkwise.files.mjcf.compiled`);
 what it returns is read here. Coordinates have its numbers and its order, but for free joints: q is [quaternion, place]
-here and the other way round there (`linkwise.files.mjcf.states` converts).
+here and the other way round there (`linkwise.files.mjcf.mujoco_states` converts).
 
 Left out with one warning: what is about contact, and what acts but has no counterpart here. Refused, with the line:
 what would make the equations of motion themselves wrong.
@@ -16,17 +16,17 @@ from dataclasses import replace
 import numpy as np
 
 from linkwise.errors import ModelWarning
-from linkwise.files.description import Description, JointWritten
+from linkwise.files.file_description import Description, JointWritten
+from linkwise.files.mjcf.actuators_and_sensors import read_actuators, read_sensors, reflected
 from linkwise.files.mjcf.compiled import Compiled, compiled
 from linkwise.files.mjcf.couplings import ball_springs, read_loops, tendon_springs
 from linkwise.files.mjcf.document import read_document
-from linkwise.files.mjcf.equipment import read_actuators, read_sensors, reflected
-from linkwise.files.mjcf.joints_and_places import Names, names_of, read_tree
+from linkwise.files.mjcf.geoms import shapes_of
+from linkwise.files.mjcf.joints_and_places import MjcfNames, names_of, read_tree
 from linkwise.files.mjcf.options import NOTHING, USED, forces_left_out, read_fields
-from linkwise.files.mjcf.shapes import shapes_of
 from linkwise.files.resources import SearchPath
 from linkwise.files.topology import WORLD
-from linkwise.files.xml import Element
+from linkwise.files.xml import XmlElement
 from linkwise.spatial.quaternions import rotation_matrix
 
 _ByJoint = dict[str, tuple[float, ...]]
@@ -34,7 +34,7 @@ _ByJoint = dict[str, tuple[float, ...]]
 
 
 def read_mjcf(
-    root: Element, file: str, name: str, places: SearchPath, snap: float
+    root: XmlElement, file: str, name: str, places: SearchPath, snap: float
 ) -> tuple[Description, list[ModelWarning]]:
     """The description, and what to warn about."""
     source = compiled(read_document(root, file, places))
@@ -73,7 +73,7 @@ def read_mjcf(
     return description, [*_warnings(file, ignored), *(ModelWarning(f"{file}: {note}") for note in source.notes)]
 
 
-def _excludes(source: Compiled, names: Names) -> Iterator[tuple[str, str]]:
+def _excludes(source: Compiled, names: MjcfNames) -> Iterator[tuple[str, str]]:
     """The pairs of bodies that <exclude> keeps from touching."""
     for signature in source.model.exclude_signature.tolist():
         yield names.bodies[signature >> 16], names.bodies[signature & 0xFFFF]
@@ -94,7 +94,7 @@ def _sum(value: float | tuple[float, ...], more: float) -> float:
     return value + more
 
 
-def _configurations(source: Compiled, names: Names) -> list[tuple[str, _ByJoint, _ByJoint]]:
+def _configurations(source: Compiled, names: MjcfNames) -> list[tuple[str, _ByJoint, _ByJoint]]:
     """The reference configuration of the file as "initial", then its keyframes, with their velocities."""
     m = source.model
     found: dict[str, tuple[_ByJoint, _ByJoint]] = {"initial": (_by_joint(source, names, m.qpos0), {})}
@@ -104,7 +104,7 @@ def _configurations(source: Compiled, names: Names) -> list[tuple[str, _ByJoint,
     return [(name, q, v) for name, (q, v) in found.items()]
 
 
-def _by_joint(source: Compiled, names: Names, qpos: np.ndarray) -> _ByJoint:
+def _by_joint(source: Compiled, names: MjcfNames, qpos: np.ndarray) -> _ByJoint:
     m = source.model
     values = {}
     for joint, name in enumerate(names.joints):
@@ -119,7 +119,7 @@ def _by_joint(source: Compiled, names: Names, qpos: np.ndarray) -> _ByJoint:
     return values
 
 
-def _rates_by_joint(source: Compiled, names: Names, q: _ByJoint, qvel: np.ndarray) -> _ByJoint:
+def _rates_by_joint(source: Compiled, names: MjcfNames, q: _ByJoint, qvel: np.ndarray) -> _ByJoint:
     """Velocities, those of free joints in their own axes."""
     values = {}
     for joint, name in enumerate(names.joints):
@@ -133,7 +133,7 @@ def _rates_by_joint(source: Compiled, names: Names, q: _ByJoint, qvel: np.ndarra
     return values
 
 
-def _forces_left_out(source: Compiled, names: Names) -> list[str]:
+def _forces_left_out(source: Compiled, names: MjcfNames) -> list[str]:
     """Forces that act in MuJoCo and not here, by name."""
     m = source.model
     found = [said for said in forces_left_out(source) if said not in (USED, NOTHING)]

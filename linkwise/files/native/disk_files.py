@@ -10,9 +10,10 @@ from typing import Any
 
 from linkwise.errors import InputError, ModelError, ModelFileError
 from linkwise.files.native.contents import LARGEST_ARCHIVE, ArrayStore, decoded, parse_json, written
-from linkwise.files.native.kinds import At, Document
+from linkwise.files.native.kinds import Document, FilePlace
 from linkwise.files.native.model_record import fields_of, record_of
 from linkwise.files.native.schema import ARCHIVE, FORMAT, MODEL, VERSION
+from linkwise.files.writing.output import write_whole
 from linkwise.mechanism.bodies_and_joints import Named
 from linkwise.mechanism.description import Geometry, Source
 from linkwise.mechanism.mechanism import Mechanism
@@ -41,9 +42,9 @@ def save(mechanism: Mechanism, path: str | os.PathLike[str]) -> None:
         archive = target.with_name(target.name.removesuffix(SUFFIX) + ".lw.npz")
         content = document.arrays.content()
         plain["arrays"] = {"file": archive.name, "sha256": hashlib.sha256(content).hexdigest()}
-        _replace(archive, content)
+        write_whole(archive, content)
     order = {name: plain[name] for name in MODEL.fields if name in plain}
-    _replace(target, (written(order) + "\n").encode("utf-8"))
+    write_whole(target, (written(order) + "\n").encode("utf-8"))
 
 
 def read_native(content: bytes, file: str, source: Source | None) -> dict[str, Any]:
@@ -57,7 +58,7 @@ def read_native(content: bytes, file: str, source: Source | None) -> dict[str, A
     if len(content) > LARGEST_NATIVE:
         raise ModelFileError("the file is too large to be a model", file=file, allowed=f"{LARGEST_NATIVE} bytes")
     plain = parse_json(content, file)
-    at = At(plain, Document(file, decoded(content, file)))
+    at = FilePlace(plain, Document(file, decoded(content, file)))
     if not isinstance(plain, dict) or plain.get("format") != FORMAT:
         at.fail("this is not a native model file", allowed=f'"format": "{FORMAT}"')
     version = plain.get("version")
@@ -70,7 +71,7 @@ def read_native(content: bytes, file: str, source: Source | None) -> dict[str, A
     return fields_of(MODEL.read(at), at, source)
 
 
-def _archive(at: At, file: str | None) -> ArrayStore:
+def _archive(at: FilePlace, file: str | None) -> ArrayStore:
     named = ARCHIVE.read(at)
     if file is None:
         at.fail("this text has its arrays in another file", do="use linkwise.load(path)")
@@ -122,14 +123,3 @@ def _seen_from(folder: Path, shape: Geometry, named: str) -> str:
         return named
     path = home / named.removeprefix("file://")
     return os.path.relpath(path, folder) if path.is_file() else named
-
-
-def _replace(path: Path, content: bytes) -> None:
-    """Write a whole file or none."""
-    rough = path.with_name(f".{path.name}.{os.getpid()}")
-    try:
-        rough.write_bytes(content)
-        rough.replace(path)
-    except OSError as error:
-        rough.unlink(missing_ok=True)
-        raise InputError(f"the file cannot be written: {error.strerror or error}", got=str(path)) from None

@@ -4,7 +4,18 @@ from __future__ import annotations
 
 import math
 
-from linkwise.files.native.kinds import At, Document, Json, Kind, Number, Numbers, OneOf, OrNone, Record, Text
+from linkwise.files.native.kinds import (
+    Document,
+    FilePlace,
+    Json,
+    Number,
+    Numbers,
+    OneOf,
+    OrNone,
+    RecordKind,
+    TextKind,
+    ValueKind,
+)
 from linkwise.mechanism.actuation import (
     SENSOR_KINDS,
     Activation,
@@ -21,13 +32,13 @@ from linkwise.mechanism.muscles import HillMuscle, Muscle
 from linkwise.mechanism.wrapping import Wrap
 
 
-class _Range(Kind[tuple[float, float]]):
+class _Range(ValueKind[tuple[float, float]]):
     """Two numbers, the first not above the second; null for an end that is not there."""
 
     def write(self, value: tuple[float, float], to: Document) -> Json:
         return [None if math.isinf(x) else float(x) for x in value]
 
-    def read(self, at: At) -> tuple[float, float]:
+    def read(self, at: FilePlace) -> tuple[float, float]:
         items = at.items("a range")
         if len(items) != 2:
             at.fail("a range has two ends", allowed="[low, high], null for none")
@@ -38,25 +49,25 @@ class _Range(Kind[tuple[float, float]]):
 _RANGE = _Range()
 _POSITIVE = Number(0.0)
 
-Record.of(Wrap, radius=_POSITIVE)
-Record.of(JointTransmission)
-Record.of(PathTransmission)
-Record.of(FrameTransmission, wrench=Numbers(6))
-Record.of(Activation, range=_RANGE, release_time=_POSITIVE, smoothing=_POSITIVE)
-Record.of(Zone)
+RecordKind.of(Wrap, radius=_POSITIVE)
+RecordKind.of(JointTransmission)
+RecordKind.of(PathTransmission)
+RecordKind.of(FrameTransmission, wrench=Numbers(6))
+RecordKind.of(Activation, range=_RANGE, release_time=_POSITIVE, smoothing=_POSITIVE)
+RecordKind.of(Zone)
 _MUSCLE = OneOf(
     {
-        "muscle": Record.of(Muscle, force=_POSITIVE),
-        "hill": Record.of(HillMuscle, force=_POSITIVE, optimal_length=_POSITIVE, slack_length=_POSITIVE),
+        "muscle": RecordKind.of(Muscle, force=_POSITIVE),
+        "hill": RecordKind.of(HillMuscle, force=_POSITIVE, optimal_length=_POSITIVE, slack_length=_POSITIVE),
     }
 )
-ACTUATOR = Record.of(Actuator, control_range=_RANGE, force_range=_RANGE, muscle=OrNone(_MUSCLE))
-SPRING = Record.of(Spring, stiffness=_POSITIVE, damping=_POSITIVE, rest=_RANGE, friction=_POSITIVE, limits=_RANGE)
-SENSOR = Record.of(Sensor, kind=Text(tuple(SENSOR_KINDS)), noise=_POSITIVE, cutoff=_POSITIVE)
+ACTUATOR = RecordKind.of(Actuator, control_range=_RANGE, force_range=_RANGE, muscle=OrNone(_MUSCLE))
+SPRING = RecordKind.of(Spring, stiffness=_POSITIVE, damping=_POSITIVE, rest=_RANGE, friction=_POSITIVE, limits=_RANGE)
+SENSOR = RecordKind.of(Sensor, kind=TextKind(tuple(SENSOR_KINDS)), noise=_POSITIVE, cutoff=_POSITIVE)
 FIELD = OneOf(
     {
-        "gravity_compensation": Record.of(GravityCompensation),
-        "fluid_box": Record.of(FluidBox, density=_POSITIVE, viscosity=_POSITIVE),
-        "fluid_ellipsoid": Record.of(FluidEllipsoid, density=_POSITIVE, viscosity=_POSITIVE),
+        "gravity_compensation": RecordKind.of(GravityCompensation),
+        "fluid_box": RecordKind.of(FluidBox, density=_POSITIVE, viscosity=_POSITIVE),
+        "fluid_ellipsoid": RecordKind.of(FluidEllipsoid, density=_POSITIVE, viscosity=_POSITIVE),
     }
 )

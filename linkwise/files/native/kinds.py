@@ -25,7 +25,7 @@ REQUIRED = object()
 T = TypeVar("T")
 Json: TypeAlias = "bool | int | float | str | Sequence[Json] | dict[str, Json] | None"
 """A value as JSON has it."""
-Field: TypeAlias = "tuple[Kind[Any], object]"
+Field: TypeAlias = "tuple[ValueKind[Any], object]"
 """The kind of a field, and its default or REQUIRED."""
 _ROTATION_TOLERANCE = 1e-6
 _FEW = 48  # numbers of an array that still stand in the file itself
@@ -49,7 +49,7 @@ class Document:
 
 
 @dataclass(frozen=True)
-class At:
+class FilePlace:
     """A value of a file, and where it stands."""
 
     value: Any
@@ -75,33 +75,33 @@ class At:
         except ModelFileError:
             raise
         except LinkwiseError as error:
-            reduce(At.inside, keys, self).fail(error.what, **error.parts)
+            reduce(FilePlace.inside, keys, self).fail(error.what, **error.parts)
 
-    def inside(self, key: str | int) -> At:
+    def inside(self, key: str | int) -> FilePlace:
         """An element of this object or list."""
-        return At(self.value[key], self.document, (*self.path, key))
+        return FilePlace(self.value[key], self.document, (*self.path, key))
 
-    def items(self, what: str) -> list[At]:
+    def items(self, what: str) -> list[FilePlace]:
         """The elements of a list."""
         if not isinstance(self.value, list):
             self.fail(f"{what} is not a list", allowed="[…]")
         return [self.inside(k) for k in range(len(self.value))]
 
 
-class Kind(ABC, Generic[T]):
-    """How a value is written and read."""
+class ValueKind(ABC, Generic[T]):
+    """A kind of value, with the way in which it is written and read."""
 
     @abstractmethod
     def write(self, value: T, to: Document) -> Json:
         """Plain JSON for a value."""
 
     @abstractmethod
-    def read(self, at: At) -> T:
+    def read(self, at: FilePlace) -> T:
         """The value, checked."""
 
 
 @dataclass(frozen=True)
-class Text(Kind[str]):
+class TextKind(ValueKind[str]):
     """A string; `among` certain ones; it is a name, unless it may be `empty`."""
 
     among: tuple[str, ...] = ()
@@ -110,7 +110,7 @@ class Text(Kind[str]):
     def write(self, value: str, to: Document) -> Json:
         return str(value)
 
-    def read(self, at: At) -> str:
+    def read(self, at: FilePlace) -> str:
         if not isinstance(at.value, str) or not (at.value or self.empty) or len(at.value) > 4000 or "\0" in at.value:
             at.fail("this is not a name", allowed="a text between quotes, not empty")
         if any("\ud800" <= c <= "\udfff" for c in at.value):
@@ -120,20 +120,20 @@ class Text(Kind[str]):
         return at.value
 
 
-class Flag(Kind[bool]):
+class Flag(ValueKind[bool]):
     """True or false."""
 
     def write(self, value: bool, to: Document) -> Json:
         return bool(value)
 
-    def read(self, at: At) -> bool:
+    def read(self, at: FilePlace) -> bool:
         if not isinstance(at.value, bool):
             at.fail("this is neither true nor false", allowed="true, false")
         return at.value
 
 
 @dataclass(frozen=True)
-class Whole(Kind[int]):
+class Whole(ValueKind[int]):
     """A whole number, not below `low`, below `end`."""
 
     low: int = 0
@@ -142,14 +142,14 @@ class Whole(Kind[int]):
     def write(self, value: int, to: Document) -> Json:
         return int(value)
 
-    def read(self, at: At) -> int:
+    def read(self, at: FilePlace) -> int:
         if isinstance(at.value, bool) or not isinstance(at.value, int) or not self.low <= at.value < self.end:
             at.fail("this is not a whole number that is possible here", allowed=f"{self.low}, {self.low + 1}, …")
         return at.value
 
 
 @dataclass(frozen=True)
-class Number(Kind[float]):
+class Number(ValueKind[float]):
     """A finite number, not below `low`."""
 
     low: float = -math.inf
@@ -157,7 +157,7 @@ class Number(Kind[float]):
     def write(self, value: float, to: Document) -> Json:
         return float(value)
 
-    def read(self, at: At) -> float:
+    def read(self, at: FilePlace) -> float:
         value = at.value
         if isinstance(value, bool) or not isinstance(value, (int, float)):
             at.fail("this is not a number", allowed="e.g. 0.5")
@@ -172,7 +172,7 @@ class Number(Kind[float]):
 
 
 @dataclass(frozen=True)
-class Numbers(Kind[tuple[float, ...]]):
+class Numbers(ValueKind[tuple[float, ...]]):
     """A tuple of numbers; so many, where `length` is given."""
 
     length: int | None = None
@@ -181,7 +181,7 @@ class Numbers(Kind[tuple[float, ...]]):
     def write(self, value: tuple[float, ...], to: Document) -> Json:
         return [float(x) for x in value]
 
-    def read(self, at: At) -> tuple[float, ...]:
+    def read(self, at: FilePlace) -> tuple[float, ...]:
         items = at.items("this")
         if self.length is not None and len(items) != self.length:
             at.fail("this has the wrong length", got=f"{len(items)} values", allowed=f"{self.length} numbers")
@@ -189,13 +189,13 @@ class Numbers(Kind[tuple[float, ...]]):
         return tuple(each.read(item) for item in items)
 
 
-class Pose(Kind[tuple[tuple[float, ...], ...]]):
+class Pose(ValueKind[tuple[tuple[float, ...], ...]]):
     """A rigid transform: three rows of four numbers, [R | p]; kept to the last bit."""
 
     def write(self, value: tuple[tuple[float, ...], ...], to: Document) -> Json:
         return [[float(x) for x in row] for row in value[:3]]
 
-    def read(self, at: At) -> tuple[tuple[float, ...], ...]:
+    def read(self, at: FilePlace) -> tuple[tuple[float, ...], ...]:
         rows = at.items("a placement")
         if len(rows) != 3:
             at.fail(
@@ -215,28 +215,28 @@ class Pose(Kind[tuple[tuple[float, ...], ...]]):
 
 
 @dataclass(frozen=True)
-class ListOf(Kind[tuple[T, ...]]):
+class ListOf(ValueKind[tuple[T, ...]]):
     """A tuple of values of one kind."""
 
-    kind: Kind[T]
+    kind: ValueKind[T]
 
     def write(self, value: tuple[T, ...], to: Document) -> Json:
         return [self.kind.write(each, to) for each in value]
 
-    def read(self, at: At) -> tuple[T, ...]:
+    def read(self, at: FilePlace) -> tuple[T, ...]:
         return tuple(self.kind.read(item) for item in at.items("this"))
 
 
-class Row(Kind[tuple[object, ...]]):
+class RowKind(ValueKind[tuple[object, ...]]):
     """A list of values, each of its own kind."""
 
-    def __init__(self, *kinds: Kind[Any]) -> None:
+    def __init__(self, *kinds: ValueKind[Any]) -> None:
         self.kinds = kinds
 
     def write(self, value: tuple[object, ...], to: Document) -> Json:
         return [kind.write(each, to) for kind, each in zip(self.kinds, value, strict=True)]
 
-    def read(self, at: At) -> tuple[object, ...]:
+    def read(self, at: FilePlace) -> tuple[object, ...]:
         items = at.items("this")
         if len(items) != len(self.kinds):
             at.fail("this has the wrong length", allowed=f"{len(self.kinds)} values")
@@ -244,35 +244,35 @@ class Row(Kind[tuple[object, ...]]):
 
 
 @dataclass(frozen=True)
-class Table(Kind[Mapping[str, T]]):
+class TableKind(ValueKind[Mapping[str, T]]):
     """Names to values of one kind."""
 
-    kind: Kind[T]
+    kind: ValueKind[T]
 
     def write(self, value: Mapping[str, T], to: Document) -> Json:
         return {str(key): self.kind.write(each, to) for key, each in value.items()}
 
-    def read(self, at: At) -> Mapping[str, T]:
+    def read(self, at: FilePlace) -> Mapping[str, T]:
         if not isinstance(at.value, dict):
             at.fail("this is not an object", allowed='{"name": …}')
         return {key: self.kind.read(at.inside(key)) for key in at.value}
 
 
 @dataclass(frozen=True)
-class OrNone(Kind[T | None]):
+class OrNone(ValueKind[T | None]):
     """A value, or null."""
 
-    kind: Kind[T]
+    kind: ValueKind[T]
 
     def write(self, value: T | None, to: Document) -> Json:
         return None if value is None else self.kind.write(value, to)
 
-    def read(self, at: At) -> T | None:
+    def read(self, at: FilePlace) -> T | None:
         return None if at.value is None else self.kind.read(at)
 
 
 @dataclass(frozen=True)
-class Tensor(Kind[np.ndarray]):
+class Tensor(ValueKind[np.ndarray]):
     """An array of floats with so many axes: nested lists if it is small, else ``{"array": key}`` in the archive."""
 
     axes: int
@@ -281,9 +281,9 @@ class Tensor(Kind[np.ndarray]):
         array = np.ascontiguousarray(value, float)
         return array.tolist() if array.size <= _FEW and array.size else {"array": to.arrays.put(array)}
 
-    def read(self, at: At) -> np.ndarray:
+    def read(self, at: FilePlace) -> np.ndarray:
         if isinstance(at.value, dict):
-            Record({"array": (Text(), REQUIRED)}).read(at)
+            RecordKind({"array": (TextKind(), REQUIRED)}).read(at)
             key = at.inside("array")
             array = at.document.arrays.get(key.value)
             if array is None:
@@ -303,7 +303,7 @@ class Tensor(Kind[np.ndarray]):
             )
         return array
 
-    def _check(self, at: At, axis: int) -> None:
+    def _check(self, at: FilePlace, axis: int) -> None:
         if axis == self.axes:
             Number().read(at)
             return
@@ -311,7 +311,7 @@ class Tensor(Kind[np.ndarray]):
             self._check(item, axis + 1)
 
 
-class Record(Kind[Any]):
+class RecordKind(ValueKind[Any]):
     """An object with certain fields; those at their default are left out.
 
     Args:
@@ -324,7 +324,9 @@ class Record(Kind[Any]):
         self.make = make
 
     @classmethod
-    def of(cls, kind: type, make: Callable[..., object] | None = None, /, **others: Kind[Any] | Field | None) -> Record:
+    def of(
+        cls, kind: type, make: Callable[..., object] | None = None, /, **others: ValueKind[Any] | Field | None
+    ) -> RecordKind:
         """Record of a dataclass: its fields by their annotations, with their defaults.
 
         Args:
@@ -352,12 +354,12 @@ class Record(Kind[Any]):
                 found[name] = kind.write(each, to)
         return found
 
-    def read(self, at: At) -> Any:
+    def read(self, at: FilePlace) -> Any:
         if not isinstance(at.value, dict):
             at.fail("this is not an object", allowed="{…} with " + ", ".join(self.fields))
         return self.made(at, self.values(at, ()))
 
-    def values(self, at: At, others: tuple[str, ...]) -> dict[str, object]:
+    def values(self, at: FilePlace, others: tuple[str, ...]) -> dict[str, object]:
         """The fields; `others` may be there too."""
         for key in at.value:
             if key not in self.fields and key not in others:
@@ -374,7 +376,7 @@ class Record(Kind[Any]):
                 found[name] = default
         return found
 
-    def made(self, at: At, values: dict[str, object]) -> Any:
+    def made(self, at: FilePlace, values: dict[str, object]) -> Any:
         """Object made of the fields; its refusals are reported here."""
         if self.make is None:
             return values
@@ -386,22 +388,22 @@ class Record(Kind[Any]):
             at.fail(error.what, **error.parts)
 
 
-_RECORDS: dict[type, Kind[Any]] = {}
-_PLAIN: dict[object, Kind[Any]] = {str: Text(), float: Number(), int: Whole(), bool: Flag()}
+_RECORDS: dict[type, ValueKind[Any]] = {}
+_PLAIN: dict[object, ValueKind[Any]] = {str: TextKind(), float: Number(), int: Whole(), bool: Flag()}
 
 
-def kind_of(hint: Any) -> Kind[Any]:
+def kind_of(hint: Any) -> ValueKind[Any]:
     """Kind of the values that an annotation allows."""
     inner = get_args(hint)
     if get_origin(hint) is Converted:
         return kind_of(inner[0])
     if get_origin(hint) is Literal:
-        return Text(inner)
+        return TextKind(inner)
     if get_origin(hint) is tuple:
         if len(set(inner)) == 1 and inner[0] is float:
             return Numbers(len(inner))
         if inner[-1] is not Ellipsis:
-            return Row(*map(kind_of, inner))
+            return RowKind(*map(kind_of, inner))
         return Numbers() if inner[0] is float else ListOf(kind_of(inner[0]))
     if get_origin(hint) in (UnionType, Union):
         classes = [each for each in inner if each is not NoneType]
@@ -410,27 +412,27 @@ def kind_of(hint: Any) -> Kind[Any]:
     return _PLAIN[hint] if hint in _PLAIN else _RECORDS[hint]
 
 
-class Either(Kind[object]):
+class Either(ValueKind[object]):
     """A value of one of several classes: an object by its first field, the last class if it has none of these."""
 
-    def __init__(self, kinds: Mapping[type, Kind[Any]]) -> None:
+    def __init__(self, kinds: Mapping[type, ValueKind[Any]]) -> None:
         self.kinds = kinds
 
     def write(self, value: object, to: Document) -> Json:
         return self.kinds[type(value)].write(value, to)
 
-    def read(self, at: At) -> object:
+    def read(self, at: FilePlace) -> object:
         if str in self.kinds and not isinstance(at.value, dict):
             return self.kinds[str].read(at)
-        records = [kind for kind in self.kinds.values() if isinstance(kind, Record)]
+        records = [kind for kind in self.kinds.values() if isinstance(kind, RecordKind)]
         given = at.value if isinstance(at.value, dict) else ()
         return next((each for each in records if next(iter(each.fields)) in given), records[-1]).read(at)
 
 
-class OneOf(Kind[object]):
+class OneOf(ValueKind[object]):
     """An object of one of several classes, told apart by its field ``type``."""
 
-    def __init__(self, variants: Mapping[str, Record]) -> None:
+    def __init__(self, variants: Mapping[str, RecordKind]) -> None:
         self.records = dict(variants)
         self.tags = {record.make: tag for tag, record in variants.items()}
 
@@ -438,19 +440,19 @@ class OneOf(Kind[object]):
         tag = self.tags[type(value)]
         return {"type": tag, **self.records[tag].write(value, to)}
 
-    def read(self, at: At) -> object:
+    def read(self, at: FilePlace) -> object:
         record = _of_type(at, self.records)
         return record.made(at, record.values(at, ("type",)))
 
 
-def _of_type(at: At, records: Mapping[str, Record]) -> Record:
+def _of_type(at: FilePlace, records: Mapping[str, RecordKind]) -> RecordKind:
     """The record that the field ``type`` of an object names."""
     if not isinstance(at.value, dict) or "type" not in at.value:
         at.fail("the field 'type' is missing", allowed=", ".join(records))
-    return records[Text(tuple(records)).read(at.inside("type"))]
+    return records[TextKind(tuple(records)).read(at.inside("type"))]
 
 
-class Tagged(Kind[dict[str, Any]]):
+class Tagged(ValueKind[dict[str, Any]]):
     """An object with fields that all have, and others as its field ``type`` says: a dict with the one, and the other.
 
     Args:
@@ -462,9 +464,9 @@ class Tagged(Kind[dict[str, Any]]):
 
     def __init__(
         self,
-        common: Record,
+        common: RecordKind,
         key: str,
-        variants: Mapping[str, tuple[type, Record]],
+        variants: Mapping[str, tuple[type, RecordKind]],
         unstored: Callable[[dict[str, Any]], str | None],
     ) -> None:
         self.common, self.key, self.unstored = common, key, unstored
@@ -475,7 +477,7 @@ class Tagged(Kind[dict[str, Any]]):
         """The type of an object that can be written, and what has the fields."""
         return self._tags[type(own)], own
 
-    def records(self) -> Mapping[str, Record]:
+    def records(self) -> Mapping[str, RecordKind]:
         """The fields that each type has."""
         return self._records
 
@@ -487,7 +489,7 @@ class Tagged(Kind[dict[str, Any]]):
         tag, own = self.tagged(value[self.key])
         return {"type": tag, **self.common.write(value, to), **self.records()[tag].write(own, to)}
 
-    def read(self, at: At) -> dict[str, Any]:
+    def read(self, at: FilePlace) -> dict[str, Any]:
         variant = _of_type(at, self.records())
         own = variant.values(at, ("type", *self.common.fields))
         values = self.common.values(at, ("type", *variant.fields))

@@ -15,7 +15,7 @@ import numpy as np
 
 from linkwise.algorithms.closure_solvers import BY_NUMBERS, TRACED
 from linkwise.errors import UnknownNameError
-from linkwise.files.native.kinds import At
+from linkwise.files.native.kinds import FilePlace
 from linkwise.files.native.schema import FORMAT, VERSION
 from linkwise.flexible.structure import NodeKey
 from linkwise.mechanism.bodies_and_joints import Body, Frame, JointInstance, Named
@@ -103,7 +103,7 @@ def record_of(mechanism: Mechanism) -> dict[str, Any]:
     }
 
 
-def _checked_scene(record: dict[str, Any], names: Sequence[str], at: At) -> ContactScene | None:
+def _checked_scene(record: dict[str, Any], names: Sequence[str], at: FilePlace) -> ContactScene | None:
     """Scene of contacts, if it names bodies of the model and what is fixed to the world."""
     scene: ContactScene | None = record["contact_scene"]
     if scene is not None:
@@ -114,7 +114,7 @@ def _checked_scene(record: dict[str, Any], names: Sequence[str], at: At) -> Cont
     return scene
 
 
-def fields_of(record: dict[str, Any], at: At, source: Source | None) -> dict[str, Any]:
+def fields_of(record: dict[str, Any], at: FilePlace, source: Source | None) -> dict[str, Any]:
     """The fields of the mechanism in a record that was read; `at` is where it stands, for the messages."""
     bodies, joints = _tree(record["bodies"], at.inside("bodies"), source)
     known = {"world": -1} | {body.name: body.index for body in bodies}
@@ -143,7 +143,9 @@ def fields_of(record: dict[str, Any], at: At, source: Source | None) -> dict[str
     }
 
 
-def _tree(records: Sequence[dict[str, Any]], at: At, source: Source | None) -> tuple[list[Body], list[JointInstance]]:
+def _tree(
+    records: Sequence[dict[str, Any]], at: FilePlace, source: Source | None
+) -> tuple[list[Body], list[JointInstance]]:
     bodies: list[Body] = []
     joints: list[JointInstance] = []
     known = {"world": -1}
@@ -189,7 +191,7 @@ def _tree(records: Sequence[dict[str, Any]], at: At, source: Source | None) -> t
     return bodies, joints
 
 
-def _joint(record: dict[str, Any], index: int, at: At) -> JointInstance:
+def _joint(record: dict[str, Any], index: int, at: FilePlace) -> JointInstance:
     kind = record["kind"]
     given: dict[str, tuple[float, ...]] = {}
     for each in _PER_FREEDOM:
@@ -209,7 +211,7 @@ def _joint(record: dict[str, Any], index: int, at: At) -> JointInstance:
     )  # fmt: skip
 
 
-def _check_mimics(joints: list[JointInstance], at: At) -> None:
+def _check_mimics(joints: list[JointInstance], at: FilePlace) -> None:
     leaders = {joint.name: joint for joint in joints}
     for k, joint in enumerate(joints):
         if joint.mimic is None:
@@ -222,7 +224,7 @@ def _check_mimics(joints: list[JointInstance], at: At) -> None:
             )
 
 
-def _check_node(node: int, body: int, bodies: list[Body] | tuple[Body, ...], at: At) -> None:
+def _check_node(node: int, body: int, bodies: list[Body] | tuple[Body, ...], at: FilePlace) -> None:
     flexible = bodies[body].flexible if body >= 0 else None
     most = 0 if flexible is None else len(flexible.nodes) - 1
     if node > most:
@@ -230,7 +232,7 @@ def _check_node(node: int, body: int, bodies: list[Body] | tuple[Body, ...], at:
 
 
 def _frames(
-    records: Sequence[dict[str, Any]], known: dict[str, int], bodies: tuple[Body, ...], at: At
+    records: Sequence[dict[str, Any]], known: dict[str, int], bodies: tuple[Body, ...], at: FilePlace
 ) -> tuple[Frame, ...]:
     found = []
     taken = set(known)
@@ -246,7 +248,7 @@ def _frames(
     return tuple(found)
 
 
-def _closed(mechanism: Mechanism, records: Sequence[dict[str, Any]], at: At) -> Mechanism:
+def _closed(mechanism: Mechanism, records: Sequence[dict[str, Any]], at: FilePlace) -> Mechanism:
     names: set[str] = set()
     found: list[ClosureInstance | RelationInstance] = []
     for k, record in enumerate(records):
@@ -270,7 +272,7 @@ def _closed(mechanism: Mechanism, records: Sequence[dict[str, Any]], at: At) -> 
     return replace(mechanism, closures=Named(found))
 
 
-def _equipped(mechanism: Mechanism, record: dict[str, Any], at: At) -> Mechanism:
+def _equipped(mechanism: Mechanism, record: dict[str, Any], at: FilePlace) -> Mechanism:
     """With what drives and measures it, and its named configurations."""
     for what in ("actuators", "springs", "sensors", "fields"):
         with at.refusals(what):
@@ -281,7 +283,7 @@ def _equipped(mechanism: Mechanism, record: dict[str, Any], at: At) -> Mechanism
     return mechanism
 
 
-def _node_key(mechanism: Mechanism, place: dict[str, Any], at: At) -> NodeKey | None:
+def _node_key(mechanism: Mechanism, place: dict[str, Any], at: FilePlace) -> NodeKey | None:
     known = {"world": -1} | {body.name: body.index for body in mechanism.bodies}
     if place["body"] not in known:
         at.fail("there is no such body", **UnknownNameError("body", place["body"], known).parts)
@@ -291,14 +293,14 @@ def _node_key(mechanism: Mechanism, place: dict[str, Any], at: At) -> NodeKey | 
     return None if flexible is None else flexible.nodes[place["node"]].key
 
 
-def _solver(name: str, at: At) -> str:
+def _solver(name: str, at: FilePlace) -> str:
     if name not in (*TRACED, *BY_NUMBERS):
         unknown = UnknownNameError("closure solver", name, (*TRACED, *BY_NUMBERS))
         at.inside("closure_solver").fail("this solver is not known", allowed=unknown.allowed, do=unknown.do)
     return name
 
 
-def _reference(mechanism: Mechanism, record: dict[str, Any] | None, at: At) -> Reference | None:
+def _reference(mechanism: Mechanism, record: dict[str, Any] | None, at: FilePlace) -> Reference | None:
     if record is None:
         return None
     if len(record["q"]) != mechanism.nq or any(k >= mechanism.nv for k in record["independent"]):
@@ -308,6 +310,6 @@ def _reference(mechanism: Mechanism, record: dict[str, Any] | None, at: At) -> R
     return Reference(**record)
 
 
-def _parameters(mechanism: Mechanism, names: tuple[str, ...], at: At) -> tuple[str, ...]:
+def _parameters(mechanism: Mechanism, names: tuple[str, ...], at: FilePlace) -> tuple[str, ...]:
     with at.refusals("parameters"):
         return check_names(mechanism, names)

@@ -14,22 +14,22 @@ from linkwise.errors import InputError, LinkwiseError
 from linkwise.files.native.equipment_schema import ACTUATOR, FIELD, SENSOR, SPRING
 from linkwise.files.native.kinds import (
     REQUIRED,
-    At,
     Document,
     Field,
+    FilePlace,
     Json,
-    Kind,
     ListOf,
     Number,
     Numbers,
     OrNone,
     Pose,
-    Record,
-    Row,
-    Table,
+    RecordKind,
+    RowKind,
+    TableKind,
     Tagged,
     Tensor,
-    Text,
+    TextKind,
+    ValueKind,
     Whole,
     kind_of,
 )
@@ -59,14 +59,14 @@ _DEEPEST = 24  # names and numbers on the way to a value
 _SAME = 1e-12  # how far an axis may be from length one: the rounding of numbers
 
 
-class _Key(Kind[str | int]):
+class _Key(ValueKind[str | int]):
     """The name or number of a node."""
 
     def write(self, value: str | int, to: Document) -> Json:
         return value if isinstance(value, str) else int(value)
 
-    def read(self, at: At) -> str | int:
-        return Text().read(at) if isinstance(at.value, str) else Whole(-(2**31)).read(at)
+    def read(self, at: FilePlace) -> str | int:
+        return TextKind().read(at) if isinstance(at.value, str) else Whole(-(2**31)).read(at)
 
 
 def _exact(make: Callable[..., Any], **given: Any) -> Any:
@@ -82,11 +82,11 @@ def _exact(make: Callable[..., Any], **given: Any) -> Any:
     return made
 
 
-def _of(kind: type, **fields: Field) -> tuple[type, Record]:
-    return kind, Record(fields, lambda **given: _exact(kind, **given))
+def _of(kind: type, **fields: Field) -> tuple[type, RecordKind]:
+    return kind, RecordKind(fields, lambda **given: _exact(kind, **given))
 
 
-class _Constant(Kind[Any]):
+class _Constant(ValueKind[Any]):
     """A constant of a joint: a number, several, a text, or another joint."""
 
     def write(self, value: Any, to: Document) -> Json:
@@ -95,11 +95,11 @@ class _Constant(Kind[Any]):
         found: Json = list(value) if isinstance(value, tuple) else value
         return found
 
-    def read(self, at: At) -> Any:
+    def read(self, at: FilePlace) -> Any:
         if isinstance(at.value, dict):
             if len(at.path) > _DEEPEST:
                 at.fail("joints within joints go too deep", allowed="a few")
-            return _JointTagged(Record({}), "kind", {}, lambda joint: None).read(at)["kind"]
+            return _JointTagged(RecordKind({}), "kind", {}, lambda joint: None).read(at)["kind"]
         if isinstance(at.value, list):
             return Numbers().read(at)
         if at.value is None or isinstance(at.value, (bool, str)):
@@ -107,7 +107,7 @@ class _Constant(Kind[Any]):
         return at.value if isinstance(at.value, int) and abs(at.value) < 2**31 else Number().read(at)
 
 
-def _constants(kind: type[Joint]) -> Record:
+def _constants(kind: type[Joint]) -> RecordKind:
     def made(**given: Any) -> Joint:
         try:
             joint: Joint = _exact(kind.from_constants, **given)
@@ -119,7 +119,7 @@ def _constants(kind: type[Joint]) -> Record:
             ) from None
         return joint
 
-    return Record({name: (_Constant(), REQUIRED) for name in kind.constant_names()}, made)
+    return RecordKind({name: (_Constant(), REQUIRED) for name in kind.constant_names()}, made)
 
 
 def _joint_unstored(joint: Joint) -> str | None:
@@ -148,13 +148,13 @@ class _JointTagged(Tagged):
         joint = own.joint if isinstance(own, closures.JointClosure) else own
         return (joint.word, joint.constants()) if isinstance(joint, Joint) else super().tagged(own)
 
-    def records(self) -> Mapping[str, Record]:
+    def records(self) -> Mapping[str, RecordKind]:
         return {**super().records(), **{word: _constants(kind) for word, kind in joint_types().items()}}
 
 
 _AXIS = (Numbers(3), REQUIRED)
 
-CLOSURES: dict[str, tuple[type, Record]] = {
+CLOSURES: dict[str, tuple[type, RecordKind]] = {
     "point_on_plane": _of(closures.PointOnPlane, normal=_AXIS),
     "distance": _of(closures.Distance, length=(Number(), REQUIRED)),
     "rolling": _of(
@@ -186,12 +186,12 @@ def _polynomial(
     return closures.PolynomialCoupling(*sides, polynomial, start)
 
 
-RELATIONS: dict[str, tuple[type, Record]] = {
+RELATIONS: dict[str, tuple[type, RecordKind]] = {
     "polynomial": (
         closures.PolynomialCoupling,
-        Record(
+        RecordKind(
             {
-                "joints": (ListOf(Text()), REQUIRED),
+                "joints": (ListOf(TextKind()), REQUIRED),
                 "left": (Numbers(), REQUIRED),
                 "right": (Numbers(), REQUIRED),
                 "polynomial": (Numbers(), REQUIRED),
@@ -202,36 +202,40 @@ RELATIONS: dict[str, tuple[type, Record]] = {
     ),
     "coupling": (
         closures.Coupling,
-        Record(
-            {"joints": (ListOf(Text()), REQUIRED), "coefficients": (Numbers(), REQUIRED), "offset": (Number(), 0.0)},
+        RecordKind(
+            {
+                "joints": (ListOf(TextKind()), REQUIRED),
+                "coefficients": (Numbers(), REQUIRED),
+                "offset": (Number(), 0.0),
+            },
             _coupling,
         ),
     ),
 }
 
 
-class _Friction(Kind[float | tuple[float, float]]):
+class _Friction(ValueKind[float | tuple[float, float]]):
     """Two coefficients; one of them where both are the same."""
 
     def write(self, value: float | tuple[float, float], to: Document) -> Json:
         return [float(mu) for mu in (value if isinstance(value, tuple) else (value, value))]
 
-    def read(self, at: At) -> float | tuple[float, float]:
+    def read(self, at: FilePlace) -> float | tuple[float, float]:
         first, second = Numbers(2).read(at)
         return first if first == second else (first, second)
 
 
-class _Stiffness(Kind[float]):
+class _Stiffness(ValueKind[float]):
     """Null where it is infinite."""
 
     def write(self, value: float, to: Document) -> Json:
         return None if math.isinf(value) else float(value)
 
-    def read(self, at: At) -> float:
+    def read(self, at: FilePlace) -> float:
         return math.inf if at.value is None else Number(0.0).read(at)
 
 
-Record.of(
+RecordKind.of(
     Material,
     friction=(_Friction(), REQUIRED),
     stiffness=_Stiffness(),
@@ -239,8 +243,8 @@ Record.of(
     directions=Whole(1, 7),
     **{name: Number(0.0) for name in ("torsion", "rolling", "restitution", "threshold", "damping")},
 )
-Record.of(Picture)
-Record.of(NamedPair, bit=Whole(FIRST_PAIR_BIT, _MOST_BITS))
+RecordKind.of(Picture)
+RecordKind.of(NamedPair, bit=Whole(FIRST_PAIR_BIT, _MOST_BITS))
 
 
 def _geometry(**given: Any) -> Geometry:
@@ -260,13 +264,13 @@ def _geometry(**given: Any) -> Geometry:
 
 
 _BITS = Whole(0, 2**_MOST_BITS)
-GEOMETRY = Record.of(
+GEOMETRY = RecordKind.of(
     Geometry,
     _geometry,
-    name=(Text(empty=True), REQUIRED),
-    label=(Text(empty=True), ""),
+    name=(TextKind(empty=True), REQUIRED),
+    label=(TextKind(empty=True), ""),
     size=(Numbers(), _NONE),
-    mesh=(OrNone(Text()), None),
+    mesh=(OrNone(TextKind()), None),
     scale=(Numbers(3), (1.0, 1.0, 1.0)),
     placement=_PLACEMENT,
     source=None,
@@ -275,20 +279,20 @@ GEOMETRY = Record.of(
     conaffinity=_BITS,
 )
 
-PART = Record.of(
+PART = RecordKind.of(
     Part,
     placement=_PLACEMENT,
     mass=(Number(0.0), 0.0),
     com=(Numbers(3), (0.0, 0.0, 0.0)),
     inertia=(Numbers(6), (0.0,) * 6),
 )
-LIMITS = Record.of(JointLimits, velocity=Number(0.0), effort=Number(0.0))
-Record.of(Mimic)
+LIMITS = RecordKind.of(JointLimits, velocity=Number(0.0), effort=Number(0.0))
+RecordKind.of(Mimic)
 
 JOINT = _JointTagged(
-    Record(
+    RecordKind(
         {
-            "name": (Text(), REQUIRED),
+            "name": (TextKind(), REQUIRED),
             "limits": (ListOf(LIMITS), _NONE),
             "armature": (Numbers(low=0.0), None),
             **_PER_FREEDOM,
@@ -302,22 +306,22 @@ JOINT = _JointTagged(
 
 _ANY_NUMBER = Whole(-(2**31))
 _LIST = (Numbers(), _NONE)
-Record.of(FlexibleNode, number=_ANY_NUMBER, position=Tensor(1), Gamma=Tensor(2), Lambda=Tensor(2), Q=Tensor(3))
-Record.of(
+RecordKind.of(FlexibleNode, number=_ANY_NUMBER, position=Tensor(1), Gamma=Tensor(2), Lambda=Tensor(2), Q=Tensor(3))
+RecordKind.of(
     ModalIntegrals, mass=Number(0.0), **{name: Tensor(len(shape)) for name, shape in ModalIntegrals.shapes(1).items()}
 )
-Record.of(
+RecordKind.of(
     Reduction,
     kept_hz=_LIST,
     dropped_hz=_LIST,
     effective_mass=_LIST,
-    static_error=(ListOf(Row(_Key(), Number())), _NONE),
+    static_error=(ListOf(RowKind(_Key(), Number())), _NONE),
 )
-Record.of(FlexibleBody, boundary=Text(tuple(BOUNDARIES)), stiffness=Tensor(2), damping=Tensor(2))
-BODY = Record(
+RecordKind.of(FlexibleBody, boundary=TextKind(tuple(BOUNDARIES)), stiffness=Tensor(2), damping=Tensor(2))
+BODY = RecordKind(
     {
-        "name": (Text(), REQUIRED),
-        "parent": (Text(), "world"),
+        "name": (TextKind(), REQUIRED),
+        "parent": (TextKind(), "world"),
         "placement": _PLACEMENT,
         "joint_frame": _PLACEMENT,
         "node": (Whole(), 0),
@@ -329,9 +333,11 @@ BODY = Record(
     }
 )
 
-FRAME = Record({"name": (Text(), REQUIRED), "body": (Text(), "world"), "placement": _PLACEMENT, "node": (Whole(), 0)})
+FRAME = RecordKind(
+    {"name": (TextKind(), REQUIRED), "body": (TextKind(), "world"), "placement": _PLACEMENT, "node": (Whole(), 0)}
+)
 
-PLACE = Record({"body": (Text(), "world"), "placement": _PLACEMENT, "node": (Whole(), 0)})
+PLACE = RecordKind({"body": (TextKind(), "world"), "placement": _PLACEMENT, "node": (Whole(), 0)})
 
 
 def _unstored(value: Mapping[str, Any]) -> str | None:
@@ -346,9 +352,9 @@ def _unstored(value: Mapping[str, Any]) -> str | None:
 
 
 CLOSURE = _JointTagged(
-    Record(
+    RecordKind(
         {
-            "name": (Text(), REQUIRED),
+            "name": (TextKind(), REQUIRED),
             "a": (PLACE, REQUIRED),
             "b": (PLACE, REQUIRED),
             "limits": (ListOf(LIMITS), _NONE),
@@ -359,16 +365,16 @@ CLOSURE = _JointTagged(
     CLOSURES,
     _unstored,
 )
-RELATION = Tagged(Record({"name": (Text(), REQUIRED)}), "kind", RELATIONS, _unstored)
+RELATION = Tagged(RecordKind({"name": (TextKind(), REQUIRED)}), "kind", RELATIONS, _unstored)
 
 
-class _Closing(Kind[dict[str, Any]]):
+class _ClosingType(ValueKind[dict[str, Any]]):
     """A closure between two places, or a relation between joints."""
 
     def write(self, value: dict[str, Any], to: Document) -> Json:
         return (CLOSURE if "a" in value else RELATION).write(value, to)
 
-    def read(self, at: At) -> dict[str, Any]:
+    def read(self, at: FilePlace) -> dict[str, Any]:
         if isinstance(at.value, dict) and at.value.get("type") in ("weld", "planar"):  # as files had it once
             names = {"normal": "axis"}
             at = replace(at, value={names.get(k, k): "fixed" if x == "weld" else x for k, x in at.value.items()})
@@ -376,42 +382,42 @@ class _Closing(Kind[dict[str, Any]]):
         return (RELATION if related else CLOSURE).read(at)
 
 
-REFERENCE = Record({"q": (Numbers(), REQUIRED), "t": (Number(), 0.0), "independent": (ListOf(Whole()), _NONE)})
+REFERENCE = RecordKind({"q": (Numbers(), REQUIRED), "t": (Number(), 0.0), "independent": (ListOf(Whole()), _NONE)})
 
-ARCHIVE = Record({"file": (Text(), REQUIRED), "sha256": (Text(), REQUIRED)})
+ARCHIVE = RecordKind({"file": (TextKind(), REQUIRED), "sha256": (TextKind(), REQUIRED)})
 
 
-Record.of(Ground, placement=_PLACEMENT, shape=(GEOMETRY, REQUIRED))
-Record.of(
+RecordKind.of(Ground, placement=_PLACEMENT, shape=(GEOMETRY, REQUIRED))
+RecordKind.of(
     ContactRules,
     **{name: Number(0.0) for name in ("tolerance", "recovery", "overlap", "friction_speed", "smoothing")},
 )
-Record.of(ContactScene, rules=(kind_of(ContactRules), REQUIRED))
+RecordKind.of(ContactScene, rules=(kind_of(ContactRules), REQUIRED))
 
-MODEL = Record(
+MODEL = RecordKind(
     {
-        "format": (Text((FORMAT,)), REQUIRED),
+        "format": (TextKind((FORMAT,)), REQUIRED),
         "version": (Whole(1), REQUIRED),
-        "name": (Text(), REQUIRED),
+        "name": (TextKind(), REQUIRED),
         "gravity": (Numbers(3), REQUIRED),
         "arrays": (OrNone(ARCHIVE), None),
         "bodies": (ListOf(BODY), REQUIRED),
         "base_parts": (ListOf(PART), _NONE),
         "base_visuals": (ListOf(GEOMETRY), _NONE),
         "base_collisions": (ListOf(GEOMETRY), _NONE),
-        "contact_excludes": (ListOf(Row(Text(), Text())), _NONE),
+        "contact_excludes": (ListOf(RowKind(TextKind(), TextKind())), _NONE),
         "contact_scene": (kind_of(ContactScene | None), None),
         "frames": (ListOf(FRAME), _NONE),
-        "closures": (ListOf(_Closing()), _NONE),
-        "closure_solver": (Text(), "auto"),
+        "closures": (ListOf(_ClosingType()), _NONE),
+        "closure_solver": (TextKind(), "auto"),
         "closure_reference": (OrNone(REFERENCE), None),
-        "parameters": (ListOf(Text()), _NONE),
+        "parameters": (ListOf(TextKind()), _NONE),
         "actuators": (ListOf(ACTUATOR), _NONE),
         "sensors": (ListOf(SENSOR), _NONE),
         "springs": (ListOf(SPRING), _NONE),
         "fields": (ListOf(FIELD), _NONE),
-        "configurations": (Table(Numbers()), {}),
-        "velocities": (Table(Numbers()), {}),
-        "sweeps": (Text(("auto", "rolled", "unrolled")), "auto"),
+        "configurations": (TableKind(Numbers()), {}),
+        "velocities": (TableKind(Numbers()), {}),
+        "sweeps": (TextKind(("auto", "rolled", "unrolled")), "auto"),
     }
 )

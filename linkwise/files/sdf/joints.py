@@ -19,11 +19,11 @@ import numpy as np
 from linkwise.array_types import FloatArray
 from linkwise.dataclass import dataclass, replace
 from linkwise.errors import InputError, UnknownNameError
-from linkwise.files.description import CouplingWritten, JointWritten, Vector
+from linkwise.files.file_description import CouplingWritten, JointWritten, Vector
 from linkwise.files.sdf.places import NamedFrame, body_of, relative_pose, world_pose
 from linkwise.files.topology import WORLD
 from linkwise.files.values import Attributes, bound, shown
-from linkwise.files.xml import Element
+from linkwise.files.xml import XmlElement
 from linkwise.joints import joint_types
 from linkwise.mechanism.description import JointLimits, Mimic
 
@@ -37,7 +37,7 @@ class JointEnds:
 
 
 def ends_of(place: NamedFrame) -> JointEnds:
-    """Which links a joint connects."""
+    """The links that a joint connects."""
     scope, element = place.scope, place.at
     values, of = scope.values, f"joint {shown(place.name)}"
     child_at = values.required_child(element, "child", of=of)
@@ -82,8 +82,8 @@ def read_joint(place: NamedFrame, ends: JointEnds, file: str | None) -> JointWri
         return joint
     if kind == "spherical":  # its axis says nothing, but some files have the damping there
         axis = values.child(element, "axis")
-        return joint if axis is None else replace(joint, damping=_Axis(axis, place, of).damping)
-    first = _Axis(values.required_child(element, "axis", of=of), place, of)
+        return joint if axis is None else replace(joint, damping=_SdfAxis(axis, place, of).damping)
+    first = _SdfAxis(values.required_child(element, "axis", of=of), place, of)
     joint = replace(joint, axis=axis_of(place, "axis", of), **first.parts(bounded=written != "continuous"))
     if kind == "helical":
         return replace(joint, pitch=_pitch(element, values, of))
@@ -93,7 +93,7 @@ def read_joint(place: NamedFrame, ends: JointEnds, file: str | None) -> JointWri
         }
         return replace(joint, mimic=None, **parts)
     if kind == "universal":
-        second = _Axis(values.required_child(element, "axis2", of=of), place, of)
+        second = _SdfAxis(values.required_child(element, "axis2", of=of), place, of)
         both: dict[str, Any] = {name: (one, second.parts()[name]) for name, one in first.parts().items()}
         if any(both.pop("mimic")):
             values.fail(f"{of} follows another, but a joint of two axes cannot", element)
@@ -126,13 +126,13 @@ def is_loop_joint(place: NamedFrame) -> bool:
     return simbody is not None and values.child_flag(simbody, "must_be_loop_joint", False, of=of)
 
 
-class _Axis:
+class _SdfAxis:
     """Contents of an ``<axis>`` beside its direction."""
 
-    def __init__(self, element: Element, place: NamedFrame, of: str) -> None:
+    def __init__(self, element: XmlElement, place: NamedFrame, of: str) -> None:
         self.element, self.place, self.of = element, place, of
         self.values = place.scope.values
-        self.dynamics = self.values.child(element, "dynamics") or Element("dynamics", {}, element.line)
+        self.dynamics = self.values.child(element, "dynamics") or XmlElement("dynamics", {}, element.line)
 
     @property
     def damping(self) -> float:
@@ -151,7 +151,7 @@ class _Axis:
         }
 
     def _limits(self, bounded: bool) -> JointLimits:
-        at = self.values.child(self.element, "limit") or Element("limit", {}, self.element.line)
+        at = self.values.child(self.element, "limit") or XmlElement("limit", {}, self.element.line)
         lower, upper, velocity, effort = (
             bound(self.values.child_number(at, tag, usual, of=self.of, infinite=True))
             for tag, usual in (("lower", -math.inf), ("upper", math.inf), ("velocity", math.inf), ("effort", math.inf))
@@ -180,7 +180,7 @@ class _Axis:
         return Mimic(leader.name, multiplier, offset - multiplier * reference)
 
 
-def _pitch(element: Element, values: Attributes, of: str) -> float:
+def _pitch(element: XmlElement, values: Attributes, of: str) -> float:
     """M per rad. ``screw_thread_pitch`` is in m per turn; the older ``thread_pitch`` in rad per m, left-handed."""
     if values.child(element, "screw_thread_pitch") is not None:
         return values.child_number(element, "screw_thread_pitch", of=of) / (2.0 * math.pi)
@@ -209,7 +209,7 @@ _PARALLEL = 1e-6  # sine of the angle between axes that are meant to be one; fil
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Forest:
-    """Which joint carries each link, and where everything stands."""
+    """The joint that carries each link, and the place of everything."""
 
     inboard: Mapping[str, JointWritten]
     poses: Mapping[str, FloatArray]

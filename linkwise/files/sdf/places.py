@@ -15,7 +15,7 @@ from linkwise.array_types import FloatArray
 from linkwise.dataclass import dataclass, field
 from linkwise.errors import ModelFileError, UnknownNameError
 from linkwise.files.values import Attributes, shown
-from linkwise.files.xml import Element
+from linkwise.files.xml import XmlElement
 from linkwise.mechanism.placement import inverse_pose, pose, rotation_rpy
 from linkwise.spatial import quaternions
 
@@ -38,13 +38,13 @@ class NamedFrame:
 
     name: str
     kind: FrameKind
-    at: Element
-    scope: Scope
+    at: XmlElement
+    scope: NameScope
     written: PoseWritten
     base: NamedFrame | None = None
     attached: str = ""
     carrier: NamedFrame | None = None
-    inner: Scope | None = None
+    inner: NameScope | None = None
     placement_frame: str = ""
     X: FloatArray | None = None
     in_hand: bool = False
@@ -52,7 +52,7 @@ class NamedFrame:
 
 
 @dataclass(slots=True, eq=False)
-class Scope:
+class NameScope:
     """The names that can be used inside a model, or inside a world.
 
     Args:
@@ -69,15 +69,15 @@ class Scope:
     prefix: str = ""
     names: dict[str, NamedFrame] = field(default_factory=dict)
     place: NamedFrame = field(init=False)
-    around: Scope | None = None
+    around: NameScope | None = None
     static: bool = False
     includes: int = 0
 
-    def find(self, name: str, at: Element, what: str) -> NamedFrame:
+    def find(self, name: str, at: XmlElement, what: str) -> NamedFrame:
         """The place of this name; names of nested models come before ``::``."""
         if name == ("world" if self.place.kind == "world" else "__model__"):
             return self.place
-        scope: Scope = self
+        scope: NameScope = self
         rest = name
         while True:
             found = scope.names.get(rest)
@@ -94,7 +94,7 @@ class Scope:
             return self.around.find(name, at, what)
         raise self._unknown(name, at, what)
 
-    def _unknown(self, name: str, at: Element, what: str) -> ModelFileError:
+    def _unknown(self, name: str, at: XmlElement, what: str) -> ModelFileError:
         unknown = UnknownNameError("frame", name, self.names)
         do = unknown.do
         if name == "world":
@@ -210,7 +210,7 @@ class PoseWritten:
     relative_to: str = ""
 
 
-def read_pose(element: Element, values: Attributes, *, of: str) -> PoseWritten:
+def read_pose(element: XmlElement, values: Attributes, *, of: str) -> PoseWritten:
     """The ``<pose>`` of an element; the identity where there is none, or nothing in it."""
     at = values.child(element, "pose")
     if at is None:
@@ -242,7 +242,7 @@ def tidied(X: FloatArray, size: float) -> FloatArray:
     return pose(np.where(abs(p) < _ROUNDING * (1.0 + size), 0.0, p).tolist(), R)
 
 
-def _from_quaternion(numbers: tuple[float, ...], at: Element, values: Attributes, of: str) -> FloatArray:
+def _from_quaternion(numbers: tuple[float, ...], at: XmlElement, values: Attributes, of: str) -> FloatArray:
     x, y, z, w = numbers
     if not any(numbers):
         values.fail(f"{of} has a zero quaternion", at, got="0 0 0 0", allowed="x y z w, not all zero")

@@ -17,7 +17,7 @@ from dataclasses import replace
 
 from linkwise.errors import ModelWarning
 from linkwise.files.bodies import unused
-from linkwise.files.description import (
+from linkwise.files.file_description import (
     ClosureWritten,
     Description,
     FrameWritten,
@@ -26,17 +26,17 @@ from linkwise.files.description import (
     Vector,
 )
 from linkwise.files.sdf.joints import couplings_of, ends_of, is_loop_joint, read_joint
-from linkwise.files.sdf.links import read_link
-from linkwise.files.sdf.places import NamedFrame, Scope, body_of, relative_pose, world_pose
+from linkwise.files.sdf.masses_and_shapes import read_link
+from linkwise.files.sdf.places import NamedFrame, NameScope, body_of, relative_pose, world_pose
 from linkwise.files.sdf.scopes import Contents, Includes, read_version, world_scope
 from linkwise.files.topology import WORLD, span
 from linkwise.files.values import Attributes, shown
-from linkwise.files.xml import Element
+from linkwise.files.xml import XmlElement
 from linkwise.mechanism.placement import ANGLE_SNAP
 
 
 def read_sdf(
-    root: Element, file: str, name: str, library: Includes, snap: float = ANGLE_SNAP
+    root: XmlElement, file: str, name: str, library: Includes, snap: float = ANGLE_SNAP
 ) -> tuple[Description, list[ModelWarning]]:
     """The description in a ``<sdf>`` element, and what to warn about.
 
@@ -54,7 +54,9 @@ def read_sdf(
     return _described(contents, scope, title or name, gravity)
 
 
-def _gathered(root: Element, values: Attributes, library: Includes) -> tuple[Scope, Contents, str, Vector | None]:
+def _gathered(
+    root: XmlElement, values: Attributes, library: Includes
+) -> tuple[NameScope, Contents, str, Vector | None]:
     """The scope of the world, what is in it, the name of the whole, and gravity where the file has it."""
     version = read_version(root, values)
     worlds, models = root.all("world"), root.all("model")
@@ -86,7 +88,7 @@ def _gathered(root: Element, values: Attributes, library: Includes) -> tuple[Sco
 
 
 def _described(
-    contents: Contents, world: Scope, name: str, gravity: Vector | None
+    contents: Contents, world: NameScope, name: str, gravity: Vector | None
 ) -> tuple[Description, list[ModelWarning]]:
     main = world.values.file
     warnings: list[ModelWarning] = []

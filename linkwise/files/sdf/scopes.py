@@ -10,9 +10,9 @@ from pathlib import Path
 from linkwise.dataclass import dataclass, field
 from linkwise.errors import LinkwiseError, ModelFileError
 from linkwise.files.resources import LARGEST_FILE, SearchPath, read_bytes
-from linkwise.files.sdf.places import FrameKind, NamedFrame, PoseWritten, Scope, read_pose
+from linkwise.files.sdf.places import FrameKind, NamedFrame, NameScope, PoseWritten, read_pose
 from linkwise.files.values import Attributes, shown
-from linkwise.files.xml import Element, parse
+from linkwise.files.xml import XmlElement, parse
 from linkwise.mechanism.placement import pose
 
 _VERSIONS = ((1, 4), (1, 12))
@@ -20,7 +20,7 @@ _SHARED_NAMES = (1, 7)  # from here on, links, joints, frames and models of a sc
 _DEEPEST_MODEL = 50
 
 
-def read_version(root: Element, values: Attributes) -> tuple[int, int]:
+def read_version(root: XmlElement, values: Attributes) -> tuple[int, int]:
     """The version of a file."""
     text = values.text(root, "version", of="the file").strip()
     parts = text.split(".")
@@ -37,9 +37,9 @@ def read_version(root: Element, values: Attributes) -> tuple[int, int]:
     return version
 
 
-def world_scope(element: Element, values: Attributes, version: tuple[int, int]) -> Scope:
+def world_scope(element: XmlElement, values: Attributes, version: tuple[int, int]) -> NameScope:
     """The outermost scope."""
-    scope = Scope(values, version)
+    scope = NameScope(values, version)
     scope.place = NamedFrame("world", "world", element, scope, PoseWritten(pose()), X=pose())
     return scope
 
@@ -53,7 +53,7 @@ class Contents:
     joints: list[NamedFrame] = field(default_factory=list)
     frames: list[NamedFrame] = field(default_factory=list)
 
-    def fill(self, element: Element, scope: Scope, home: Path | None, depth: int) -> None:
+    def fill(self, element: XmlElement, scope: NameScope, home: Path | None, depth: int) -> None:
         """Read the frames of a ``<model>`` or ``<world>`` element into its scope; `depth` counts what is around it."""
         for child in element.children:
             if child.tag == "link" and scope.place.kind == "model":
@@ -71,8 +71,8 @@ class Contents:
 
     def model(
         self,
-        element: Element,
-        around: Scope,
+        element: XmlElement,
+        around: NameScope,
         home: Path | None,
         depth: int,
         *,
@@ -82,11 +82,11 @@ class Contents:
         values = around.values
         name = values.text(element, "name", of="a model")
         prefix = around.prefix + (f"{name}::" if named else "")
-        inner = Scope(values, around.version, prefix, includes=around.includes)
+        inner = NameScope(values, around.version, prefix, includes=around.includes)
         written = read_pose(element, values, of=f"model {shown(name)}")
         self._filled(element, element, name, inner, around, written, home, depth)
 
-    def include(self, element: Element, around: Scope, home: Path | None, depth: int) -> None:
+    def include(self, element: XmlElement, around: NameScope, home: Path | None, depth: int) -> None:
         """The model in an included file; nothing where it has something else, a light for instance."""
         values = around.values
         uri = values.content(values.required_child(element, "uri", of="an include"), of="an include")
@@ -106,7 +106,7 @@ class Contents:
         name = theirs.text(model, "name", of="a model") if override is None else values.content(override, of=of)
         merge = values.flag(element.attributes.get("merge", "false"), element, "the attribute 'merge'", of=of)
         prefix = around.prefix + ("" if merge else f"{name}::")
-        inner = Scope(theirs, version, prefix, around=around if merge else None, includes=around.includes + 1)
+        inner = NameScope(theirs, version, prefix, around=around if merge else None, includes=around.includes + 1)
         placed = values.child(element, "pose") is not None
         written = read_pose(element if placed else model, values if placed else theirs, of=f"model {shown(name)}")
         if not placed:
@@ -115,11 +115,11 @@ class Contents:
 
     def _filled(
         self,
-        model: Element,
-        at: Element,
+        model: XmlElement,
+        at: XmlElement,
         name: str,
-        inner: Scope,
-        around: Scope,
+        inner: NameScope,
+        around: NameScope,
         written: PoseWritten,
         home: Path | None,
         depth: int,
@@ -152,7 +152,7 @@ class Contents:
             self._register(name, place, around)
         self.fill(model, inner, home, depth + 1)
 
-    def _joint(self, element: Element, scope: Scope) -> NamedFrame:
+    def _joint(self, element: XmlElement, scope: NameScope) -> NamedFrame:
         place = self._place(element, "joint", scope)
         child = scope.values.required_child(element, "child", of=f"joint {shown(place.name)}")
         place.attached = scope.values.content(child, of=f"joint {shown(place.name)}")
@@ -160,24 +160,24 @@ class Contents:
             place.written = PoseWritten(place.written.X, place.attached)
         return place
 
-    def _frame(self, element: Element, scope: Scope) -> NamedFrame:
+    def _frame(self, element: XmlElement, scope: NameScope) -> NamedFrame:
         place = self._place(element, "frame", scope)
         place.attached, place.carrier = element.attributes.get("attached_to", "").strip(), scope.place
         if not place.written.relative_to:  # its pose is in what carries it
             place.written = PoseWritten(place.written.X, place.attached)
         return place
 
-    def _place(self, element: Element, kind: FrameKind, scope: Scope) -> NamedFrame:
+    def _place(self, element: XmlElement, kind: FrameKind, scope: NameScope) -> NamedFrame:
         name = scope.values.text(element, "name", of=f"a {kind}").strip()
         written = read_pose(element, scope.values, of=f"{kind} {shown(name)}")
         place = NamedFrame(scope.prefix + name, kind, element, scope, written, base=scope.place)
         self._register(name, place, scope)
         return place
 
-    def _register(self, name: str, place: NamedFrame, scope: Scope) -> None:
+    def _register(self, name: str, place: NamedFrame, scope: NameScope) -> None:
         if name == "world" or (len(name) >= 4 and name.startswith("__") and name.endswith("__")):
             scope.values.fail(f"a {place.kind} cannot be named {name!r}: the format has it", place.at, do="rename it")
-        here: Scope | None = scope
+        here: NameScope | None = scope
         while here is not None:
             first = here.names.setdefault(name, place)
             if first is not place and (first.kind == place.kind or here.version >= _SHARED_NAMES):
@@ -209,7 +209,7 @@ class Includes:
     search: SearchPath
     files: int = 0
     size: int = 0
-    parsed: dict[Path, tuple[Element, int]] = field(default_factory=dict)
+    parsed: dict[Path, tuple[XmlElement, int]] = field(default_factory=dict)
 
     @property
     def home(self) -> Path | None:
@@ -217,8 +217,8 @@ class Includes:
         return self.search.home
 
     def open(
-        self, uri: str, at: Element, values: Attributes, home: Path | None, depth: int
-    ) -> tuple[Element, str, Path]:
+        self, uri: str, at: XmlElement, values: Attributes, home: Path | None, depth: int
+    ) -> tuple[XmlElement, str, Path]:
         """The root element of an included file, its name for messages, and its folder."""
         self.files += 1
         if depth > _DEEPEST_FILE:
@@ -240,13 +240,13 @@ class Includes:
             values.fail("the included files are too large to be a model", at, allowed=f"{LARGEST_FILE} bytes together")
         return root, str(path), path.parent
 
-    def _found(self, uri: str, at: Element, values: Attributes, home: Path | None) -> Path:
+    def _found(self, uri: str, at: XmlElement, values: Attributes, home: Path | None) -> Path:
         try:
             return self.search.within(home).find(uri)
         except ModelFileError as error:
             values.fail(f"an included model: {error.what}", at, **error.parts)
 
-    def _file(self, path: Path, at: Element, values: Attributes) -> Path:
+    def _file(self, path: Path, at: XmlElement, values: Attributes) -> Path:
         """The file of a model's folder: what its model.config says for the newest version, or model.sdf."""
         if not path.is_dir():
             return path

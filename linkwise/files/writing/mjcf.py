@@ -12,6 +12,7 @@ import math
 import os
 import xml.etree.ElementTree as ET
 from collections.abc import Sequence
+from pathlib import Path
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -20,7 +21,7 @@ from linkwise.array_types import FloatArray
 from linkwise.dataclass import dataclass, replace
 from linkwise.errors import ModelError
 from linkwise.files.bodies import unused
-from linkwise.files.mjcf.equipment import KINDS
+from linkwise.files.mjcf.actuators_and_sensors import KINDS
 from linkwise.files.writing.output import (
     Losses,
     depth_first,
@@ -29,7 +30,7 @@ from linkwise.files.writing.output import (
     sayable,
     text_of,
     vector,
-    write_text,
+    write_whole,
 )
 from linkwise.joints import SeriesJoint
 from linkwise.joints.directions import turn_z_to
@@ -65,7 +66,7 @@ _SENSORS["joint_drive_force"] = "jointactuatorfrc"  # MuJoCo's own word for it i
 def write_mjcf(mechanism: Mechanism, path: str | os.PathLike[str]) -> list[str]:
     """Write the file; see :meth:`linkwise.Model.save`."""
     text, lost = mjcf_text(mechanism)
-    write_text(path, text)
+    write_whole(Path(path), text.encode())
     return lost
 
 

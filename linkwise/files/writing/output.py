@@ -76,9 +76,12 @@ def text_of(root: ET.Element) -> str:
     return '<?xml version="1.0"?>\n' + ET.tostring(root, encoding="unicode") + "\n"
 
 
-def write_text(path: str | os.PathLike[str], text: str) -> None:
-    """Write a file."""
+def write_whole(path: Path, content: bytes) -> None:
+    """Write a whole file or none."""
+    rough = path.with_name(f".{path.name}.{os.getpid()}")
     try:
-        Path(path).write_text(text, encoding="utf-8")
+        rough.write_bytes(content)
+        rough.replace(path)
     except OSError as error:
+        rough.unlink(missing_ok=True)
         raise InputError(f"the file cannot be written: {error.strerror or error}", got=str(path)) from None

@@ -27,7 +27,7 @@ from linkwise.files.writing.output import (
     sayable,
     text_of,
     vector,
-    write_text,
+    write_whole,
 )
 from linkwise.joints import SeriesJoint
 from linkwise.joints.directions import turn_z_to
@@ -47,10 +47,10 @@ _USUAL_GRAVITY = (0.0, 0.0, -9.81)
 def write_urdf(mechanism: Mechanism, path: str | os.PathLike[str]) -> list[str]:
     """Write the file, and ``name.loops.yaml`` beside it where there are loops; see :meth:`linkwise.Model.save`."""
     text, side, lost = urdf_text(mechanism)
-    write_text(path, text)
+    write_whole(Path(path), text.encode())
     if side:
         beside = Path(path).with_suffix(".loops.yaml")
-        write_text(beside, side)
+        write_whole(beside, side.encode())
         lost.append(f"loops and couplings are in {beside.name}: load(..., loops={beside.name!r})")
     return lost
 

@@ -31,19 +31,19 @@ class MatrixModel:
     dofs: Sequence[tuple[NodeKey, int]] | None
 
 
-def read_bytes(path: str | os.PathLike[str], most: int = LARGEST_FILE) -> bytes:
+def read_bytes(path: str | os.PathLike[str]) -> bytes:
     """The content of a file."""
     if not isinstance(path, (str, os.PathLike)):
         raise InputError("the path of a file must be a string or a path", got=f"{path!r} ({type(path).__name__})")
     try:
         with Path(path).open("rb") as stream:
-            content = stream.read(most + 1)
+            content = stream.read(LARGEST_FILE + 1)
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or str(error)
         raise ModelFileError(f"cannot read this file: {reason}", file=path, do="check the path") from None
-    if len(content) > most:
+    if len(content) > LARGEST_FILE:
         raise ModelFileError(
-            "the file is too large", file=path, got=f"more than {most} bytes", allowed=f"at most {most}"
+            "the file is too large", file=path, got=f"more than {LARGEST_FILE} bytes", allowed=f"at most {LARGEST_FILE}"
         )
     if not content.strip():
         raise ModelFileError("the file is empty", file=path)

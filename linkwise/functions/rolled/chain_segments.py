@@ -35,8 +35,8 @@ from linkwise.algorithms.segments import (
 from linkwise.algorithms.sweeps import inward, outward, per_body
 from linkwise.array_types import Array, Precision
 from linkwise.dataclass import replace
-from linkwise.functions.rolled.function import RolledFunction
 from linkwise.functions.rolled.link_vectors import GlobalInput, part
+from linkwise.functions.rolled.rolled_function import RolledFunction
 from linkwise.functions.rolled.rolling import RolledTree
 from linkwise.functions.rolled.symbolic_links import sorted_into_kinds
 from linkwise.mechanism.layout import numbers_of
@@ -124,7 +124,7 @@ class ParallelForwardDynamics:
     """
 
     library: ModuleType = np
-    """Where arrays are made."""
+    """The library that makes arrays."""
 
     def __init__(self, tree: Tree, segments: int) -> None:
         self.chain = Chain(tree)
@@ -156,7 +156,7 @@ class ParallelForwardDynamics:
         return omegas
 
     def _joined(self, answers: Array, moved: Array, omegas: Array) -> tuple[Array, Array]:
-        """How every segment's base moves (ω, ω', a), and the force that its tip must bring up."""
+        """The motion of every segment's base (ω, ω', a), and the force that its tip must bring up."""
         count = len(answers)
         bases, tips = np.zeros((count, 9)), np.zeros((count, 6))
         bases[:, :3] = omegas
@@ -354,7 +354,7 @@ class LongChainFunction(RolledFunction):
 
 
 def function_type(model: Model, name: str, inputs: Sequence[tuple[str, object]]) -> Callable[..., RolledFunction]:
-    """How a function of a large model is made: forward dynamics of a chain that can be cut has a type of its own."""
+    """The class of a function of a large model: forward dynamics of a chain that can be cut has a class of its own."""
     plain = name == "forward_dynamics" and [n for n, _ in inputs] == ["q", "v", "tau"]
     if plain and len(model.bodies) >= LONG and not model.closures and can_be_cut(model._trees.fast):
         return partial(LongChainFunction, model._trees)

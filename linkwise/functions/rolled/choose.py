@@ -1,4 +1,4 @@
-"""How each function of a large model runs: as loops over the links, or column by column through such loops."""
+"""Ways to run the functions of a large model: as loops over the links, or column by column through such loops."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from linkwise.contact.catalogue import EVERY
 from linkwise.functions.function import Chart, CompiledFunction
 from linkwise.functions.rolled.chain_segments import function_type
 from linkwise.functions.rolled.columns import ColumnsFunction
-from linkwise.functions.rolled.function import RolledFunction, RolledMaker
 from linkwise.functions.rolled.halves import HalvedFunction, is_halved
 from linkwise.functions.rolled.link_vectors import BetweenSweeps, DualVector, GlobalInput
+from linkwise.functions.rolled.rolled_function import RolledFunction, RolledMaker
 from linkwise.functions.rolled.rolling import RolledTree, change_of
 from linkwise.mechanism.tree import Tree
 from linkwise.spatial.dual import Dual, new_level

@@ -12,7 +12,7 @@ import numpy as np
 from linkwise.algorithms.catalogue import Columns
 from linkwise.array_types import Array, Precision
 from linkwise.errors import InputError
-from linkwise.functions.rolled.function import ManyLinksFunction, RolledFunction
+from linkwise.functions.rolled.rolled_function import ManyLinksFunction, RolledFunction
 from linkwise.spatial.scalar import Scalar
 from linkwise.targets.batch import HostBatch
 from linkwise.targets.device import Device

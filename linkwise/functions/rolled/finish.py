@@ -127,7 +127,7 @@ class Finisher:
         return tuple(step for step in whole if not _is_idle(step))
 
     def _place_array(self, name: str, per_link: str, shape: tuple[int, ...]) -> None:
-        """Where each link's part of an input or an output begins."""
+        """The beginning of each link's part of an input or an output."""
         width = math.prod(shape[1:])
         attribute = {"q": "q_start", "v": "v_start", "body": "index"}[per_link]
         self._column(name, numbers_of(self.tree.links, attribute) * width)

@@ -15,8 +15,8 @@ from linkwise.algorithms.mass_matrix import inboard_product, width
 from linkwise.array_types import Array, Precision
 from linkwise.dataclass import dataclass, replace
 from linkwise.functions.rolled.columns import ColumnsFunction
-from linkwise.functions.rolled.function import RolledFunction
 from linkwise.functions.rolled.link_vectors import GlobalInput
+from linkwise.functions.rolled.rolled_function import RolledFunction
 from linkwise.functions.rolled.rolling import RolledTree
 from linkwise.functions.rolled.symbolic_links import RolledKind, SymbolicLink
 from linkwise.joints import Joint

@@ -83,7 +83,7 @@ class GlobalInput:
     name: str
     spec: ArraySpec
     per_link: str
-    """How links find their parts: by their place in ``q`` or ``v``, or by ``body``; ``none``: it is read as a whole."""
+    """The places of links' parts: by their place in ``q`` or ``v``, or by ``body``; ``none``: it is read as a whole."""
 
     ground: BetweenSweeps | None = None
 

@@ -159,7 +159,7 @@ def step(name: str) -> CompiledFunction:
 
 
 SEGMENTS = 2048
-"""How many there are, about. More would be shorter, but one level of joints more; and on segments of few links rounding
+"""About so many segments. More would be shorter, but one level of joints more; and on segments of few links rounding
 weighs more: at 100 000 links, 4000 of them cost two digits at one of the cuts."""
 
 FEW = 512

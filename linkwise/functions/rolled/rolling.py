@@ -137,7 +137,7 @@ class RolledTree:
         return self._of_parents[key][1]
 
     def handed_to(self, thing: Any, modes: int) -> Any:
-        """Value that a link is handed, with the tails of the frame that it is in."""
+        """Value that goes to another link, with the tails of the frame that it is in."""
         return with_tails(thing, modes) if self.has_modes else thing
 
     # Sweeps.

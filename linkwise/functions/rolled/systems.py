@@ -81,7 +81,7 @@ class TiledFactor:
         tree.recorded.append(Solved(self.system.factor, arrays))
 
     def _where(self, numbers: Sequence[Scalar]) -> Extent | None:
-        """Where these already lie one behind the other in memory, as a sweep brings them to the base."""
+        """The place where these already lie one behind the other in memory, as a sweep brings them to the base."""
         ground = self.tree.ground
         nodes = [ground.tracer.nodes[x.number] if isinstance(x, Traced) else ("const", 0.0) for x in numbers]
         first = nodes[0]

@@ -1,4 +1,4 @@
-"""Reach with an arm of seven joints, such as a Panda; inverse kinematics shows what can be had."""
+"""Reach with an arm of seven joints, such as a Panda; a policy by inverse kinematics shows what can be had."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from functools import partial
 import numpy as np
 
 from linkwise.array_types import Array
-from linkwise.gym.step import Beginning, Draws, Moment
+from linkwise.gym.environment_step import Beginning, Draws, Moment
 from linkwise.gym.vector_env import VectorEnv
 from linkwise.kinematics.goals import Reach
 from linkwise.math import clip, sqrt

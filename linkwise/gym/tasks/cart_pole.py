@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from linkwise.gym.step import Beginning, Draws, Moment
+from linkwise.gym.environment_step import Beginning, Draws, Moment
 from linkwise.gym.vector_env import VectorEnv
 from linkwise.joints import Prismatic, Revolute
 from linkwise.math import abs, where

@@ -6,7 +6,7 @@ from functools import partial
 
 import numpy as np
 
-from linkwise.gym.step import Beginning, Draws, Moment
+from linkwise.gym.environment_step import Beginning, Draws, Moment
 from linkwise.gym.vector_env import VectorEnv
 from linkwise.joints import Free
 from linkwise.math import exp, sqrt, where

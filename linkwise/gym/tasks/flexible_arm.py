@@ -7,7 +7,7 @@ from functools import partial
 import numpy as np
 
 from linkwise import samples
-from linkwise.gym.step import Beginning, Draws, Moment
+from linkwise.gym.environment_step import Beginning, Draws, Moment
 from linkwise.gym.vector_env import VectorEnv
 from linkwise.math import cos, sin, sqrt
 from linkwise.model.model import Model

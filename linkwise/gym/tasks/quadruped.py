@@ -8,7 +8,7 @@ import numpy as np
 
 from linkwise import samples
 from linkwise.array_types import Array
-from linkwise.gym.step import Beginning, Draws, Moment
+from linkwise.gym.environment_step import Beginning, Draws, Moment
 from linkwise.gym.vector_env import VectorEnv
 from linkwise.math import clip, exp, where
 from linkwise.mechanism.contacts import Ground

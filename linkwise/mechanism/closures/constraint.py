@@ -145,7 +145,7 @@ def checked_function(function: FunctionT, what: str, allowed: str) -> FunctionT:
 
 
 def arguments_of(function: Callable[..., object], what: str, allowed: Sequence[int], do: str) -> int:
-    """How many positional arguments without defaults a function takes."""
+    """Number of positional arguments without defaults that a function takes."""
     positional = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
     try:
         parameters = inspect.signature(function).parameters.values()

@@ -6,9 +6,9 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import ClassVar
 
+from linkwise.checks import finite_number
 from linkwise.dataclass import dataclass
 from linkwise.errors import InputError
-from linkwise.mechanism.checks import finite_number
 from linkwise.mechanism.closures.constraint import Relation, arguments_of, checked_function, equation_names, values_of
 from linkwise.spatial.scalar import Flat, Scalar
 

@@ -8,10 +8,10 @@ from typing import Self
 from linkwise.dataclass import dataclass, replace
 from linkwise.errors import InputError
 from linkwise.joints import Joint
-from linkwise.joints.directions import RelativePose, dot, solution, turn_z_to
+from linkwise.joints.directions import RelativePose, solution, turn_z_to
 from linkwise.mechanism.closures.constraint import Closure, Relation
 from linkwise.spatial.matrices import Mat3
-from linkwise.spatial.scalar import Flat, Scalar
+from linkwise.spatial.scalar import Flat, Scalar, dot
 from linkwise.spatial.vectors import Force, Vec
 
 

@@ -18,7 +18,7 @@ from linkwise.errors import InputError, ModelError, UnknownNameError
 from linkwise.joints import Joint
 from linkwise.joints.directions import RelativePose
 from linkwise.mechanism.bodies_and_joints import Pose
-from linkwise.mechanism.checks import checked_pose, per_freedom
+from linkwise.mechanism.body_checks import checked_pose, per_freedom
 from linkwise.mechanism.closures.constraint import Closure, Relation, arguments_of, checked_function
 from linkwise.mechanism.closures.coupling import JointFunction, RateFunction
 from linkwise.mechanism.closures.from_joint import JointClosure, closure_of

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import ClassVar
 
+from linkwise.checks import finite_number
 from linkwise.dataclass import dataclass
 from linkwise.joints.base import unit_axis
 from linkwise.joints.directions import RelativePose, directions
-from linkwise.mechanism.checks import finite_number
 from linkwise.mechanism.closures.constraint import Closure, checked_function, values_of
 from linkwise.spatial.scalar import Scalar, sqrt
 from linkwise.spatial.vectors import Motion, Vec

@@ -12,7 +12,7 @@ from linkwise.errors import InputError, ModelError, UnknownNameError
 from linkwise.joints import Joint
 from linkwise.mechanism.actuation import SENSOR_KINDS, FrameTransmission, JointTransmission, Transmission
 from linkwise.mechanism.bodies_and_joints import IDENTITY, Body, Frame, JointInstance, Named, Part, Pose, product
-from linkwise.mechanism.checks import checked_inertia, checked_mass, checked_pose, checked_vector
+from linkwise.mechanism.body_checks import checked_inertia, checked_mass, checked_pose, checked_vector
 from linkwise.mechanism.editing.renaming import renamed
 from linkwise.mechanism.editing.taken_apart import MechanismT, Pieces, apart, together
 from linkwise.mechanism.mechanism import Mechanism

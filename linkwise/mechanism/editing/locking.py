@@ -27,8 +27,8 @@ _CLOSED = 1e-9  # m, or a sine: how far a closure may be open that locking leave
 
 
 @dataclass(frozen=True)
-class _Home:
-    """Where a body is now: at a pose on another (itself, if it still moves), or on a node of that one."""
+class _LockedHome:
+    """Place of a body now: at a pose on another (itself, if it still moves), or on a node of that one."""
 
     body: str
     X: Pose = IDENTITY
@@ -41,7 +41,7 @@ def locked(
     """A copy in which these joints stand still; see :meth:`linkwise.Model.locked`."""
     values = _values(mechanism, joints, at)
     pieces = apart(mechanism)
-    homes = {"world": _Home("world")}
+    homes = {"world": _LockedHome("world")}
     bodies, pieces.bodies = pieces.bodies, []
     frames: list[tuple[Frame, str]] = []
     for body, parent, joint in bodies:
@@ -51,7 +51,7 @@ def locked(
             placement = product(placement, joint_pose(joint.type, values[joint.name]))
             if body.flexible is None:
                 X = product(placement, inverse_pose(np.array(body.joint_frame)))
-                homes[body.name] = _Home(on.body, X, node)
+                homes[body.name] = _LockedHome(on.body, X, node)
                 frames.append((Frame(body.name, -1, X, node), on.body))
                 pieces.weld(body, on.body, X, node)
                 continue
@@ -59,7 +59,7 @@ def locked(
             joint = replace(
                 joint, type=Fixed(), limits=(), armature=none, damping=none, friction=none, stiffness=none, rest=none
             )
-        homes[body.name] = _Home(body.name)
+        homes[body.name] = _LockedHome(body.name)
         pieces.bodies.append((replace(body, placement=placement, node=node), on.body, joint))
     pieces.frames = frames + [_moved_frame(frame, homes[on]) for frame, on in pieces.frames]
     left: list[tuple[ClosureInstance, str, str]] = []
@@ -135,12 +135,12 @@ def _coordinates(joint: JointInstance, given: ArrayLike | None, q: FloatArray | 
     return tuple(values.tolist())
 
 
-def _moved_frame(frame: Frame, home: _Home) -> tuple[Frame, str]:
+def _moved_frame(frame: Frame, home: _LockedHome) -> tuple[Frame, str]:
     return replace(frame, placement=product(home.X, frame.placement), node=frame.node or home.node), home.body
 
 
 def _moved_closure(
-    closure: ClosureInstance, a: str, b: str, homes: Mapping[str, _Home]
+    closure: ClosureInstance, a: str, b: str, homes: Mapping[str, _LockedHome]
 ) -> tuple[ClosureInstance, str, str]:
     """The closure between what carries its bodies now, and the names of that."""
     on_a, on_b = homes[a], homes[b]

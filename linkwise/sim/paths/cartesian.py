@@ -16,6 +16,7 @@ from scipy.interpolate import CubicSpline
 from scipy.spatial.transform import Rotation, RotationSpline, Slerp
 
 from linkwise.array_types import Array
+from linkwise.checks import check_positive
 from linkwise.errors import InputError
 from linkwise.model.model import Model
 from linkwise.sim.paths.path import LAWS, Path, Timing, spline_of
@@ -47,8 +48,7 @@ def path_of_body(
     places, turns = _poses(points)
     if kind not in ("quintic", "spline"):
         raise InputError("a path of a body is of another kind", got=repr(kind), allowed='"quintic" or "spline"')
-    if not 0.0 < tolerance < np.inf:
-        raise InputError("the tolerance is not a positive number", got=repr(tolerance), allowed="m, e.g. 1e-4")
+    check_positive(tolerance=tolerance)
     knots = timing.knots(_lengths(places, turns))
     way = _smooth(knots, places, turns) if kind == "spline" else _straight(knots, places, turns)
     near = model.start if q0 is None else q0
@@ -188,7 +188,7 @@ def _splined(model: Model, t: Array, q: Array, rests: Array) -> Path:
 
 
 def _apart(X: Array, goal: Array) -> Array:
-    """How far poses are from their goals, m; a turn as that of a lever."""
+    """Distances of poses from their goals, m; a turn as that of a lever."""
     off = np.linalg.norm(X[:, :3, 3] - (goal[:, :3, 3] if goal.ndim == 3 else goal), axis=1)
     if goal.ndim == 3:
         off = off + _ARM * Rotation.from_matrix(np.swapaxes(goal[:, :3, :3], 1, 2) @ X[:, :3, :3]).magnitude()

@@ -16,6 +16,7 @@ from numpy.typing import ArrayLike
 
 from linkwise.algorithms.configuration import difference, integrate
 from linkwise.array_types import Array
+from linkwise.checks import check_choice, check_positive
 from linkwise.dataclass import dataclass
 from linkwise.errors import InputError
 from linkwise.functions.function import CompiledFunction
@@ -29,11 +30,11 @@ from linkwise.spatial.scalar import Flat, NamedNumbers, Scalar, where
 
 @dataclass(frozen=True)
 class Law:
-    """How a stretch is run through, from rest to rest for a law with one term."""
+    """Law by which a stretch is run through, from rest to rest for a law with one term."""
 
     name: str
     terms: int
-    """How many w there are."""
+    """Number of terms w."""
     shape: Callable[[Scalar, Scalar], list[Scalar]]
     """The b at u, for a law with a number of its own (the share of a ramp)."""
 
@@ -138,7 +139,7 @@ _SLACK = 1e-9
 
 
 class PathPoint(NamedTuple):
-    """Where a path is at some times."""
+    """Points of a path at some times."""
 
     q: Array
     """(..., nq)"""
@@ -229,8 +230,7 @@ class Path:
 
     def trajectory(self, dt: float = 0.01) -> Trajectory:
         """Sampled every ``dt`` seconds and at the end, with the joint forces it takes: to plot, save or view."""
-        if not 0.0 < dt < np.inf:
-            raise InputError("dt is not a positive number", got=repr(dt), allowed="seconds")
+        check_positive(dt=dt)
         count = max(1, int(np.ceil(self.duration / dt - 1e-9)))
         t = np.append(self.times[0] + dt * np.arange(count), self.times[-1])
         q, v, vdot = self(t)
@@ -292,8 +292,7 @@ def path(
         >>> bool(abs(arm.pose(line(2.0).q, "tool") - there).max() < 1e-6)
         True
     """
-    if kind not in LAWS:
-        raise InputError("no such kind of path", got=repr(kind), allowed=", ".join(f'"{name}"' for name in LAWS))
+    check_choice("kind of path", kind, tuple(LAWS))
     fastest = _limit("velocity", model.limits.velocity if velocity is None else velocity, model.nv)
     strongest = _limit("acceleration", np.inf if acceleration is None else acceleration, model.nv)
     timing = Timing(fastest, strongest, duration, times)
@@ -321,7 +320,7 @@ def path(
 
 @dataclass(frozen=True, eq=False)
 class Timing:
-    """How fast a path may go, and how long it is to take.
+    """Limits of a path's rates, and the time that it is to take.
 
     Args:
         fastest: limits of velocities (nv).
@@ -341,7 +340,7 @@ class Timing:
         return self.duration is None and self.times is None
 
     def knots(self, shares: Array) -> Array:
-        """When each point is reached: at the times given, or such that stretches take these shares of the duration."""
+        """Times at which points are reached: those given, or such that stretches take these shares of the duration."""
         if self.times is not None:
             if self.duration is not None:
                 raise InputError("a path takes duration or times, not both")
@@ -353,8 +352,7 @@ class Timing:
         knots = np.concatenate([[0.0], np.cumsum(shares)])
         if self.duration is None:
             return knots
-        if not 0.0 < float(self.duration) < np.inf:
-            raise InputError("duration is not a positive number", got=repr(self.duration), allowed="seconds")
+        check_positive(duration=self.duration)
         return knots * (float(self.duration) / float(knots[-1]))
 
     def kept_by(self, made: Path) -> Path:

@@ -137,7 +137,7 @@ def _radius(shape: Geometry) -> float:
 
 
 @dataclass
-class States:
+class BodyStates:
     """Motion of n bodies.
 
     Args:
@@ -153,7 +153,7 @@ class States:
     speed: Array
 
     @classmethod
-    def of(cls, bodies: Bodies, q: Array, v: Array) -> States:
+    def of(cls, bodies: Bodies, q: Array, v: Array) -> BodyStates:
         """From the coordinates and velocities of a model."""
         q, v = q.reshape(-1, 7), v.reshape(-1, 6)
         R = rotations(q[:, :4])

@@ -20,7 +20,7 @@ STEPS = 60
 """At most."""
 
 START = 10.0
-"""How many times what laws are missed by contacts begin inside their cones."""
+"""Distance inside their cones at which contacts begin, in units of what laws are missed by."""
 
 CENTRING, SHORT = 0.3, 0.9
 """The least part of x·z that a step asks for, and that part of the way to the cone's surface that it goes."""
@@ -123,7 +123,7 @@ class InteriorPoint:
         return (*towards(part * gap), gap)
 
     def _longest(self, x: Array, dx: Array, z: Array, dz: Array) -> Array:
-        """How many times a step leads to the surface of a cone, for each island."""
+        """For each island the multiple of a step that leads to the surface of a cone."""
         longest = np.full(len(self.count), np.inf)
         for at, change in ((x, dx), (z, dz)):
             np.minimum.at(longest, self.number, _to_the_surface(at, change))

@@ -170,7 +170,7 @@ def settled(rows: Rows, free: Array, impulse: Array, *, polish: bool = True) -> 
         impulse: to begin with (m, 3).
         polish: whether more follows after the first sweeps.
     """
-    system = _System(rows, free, impulse.copy())
+    system = _ContactSystem(rows, free, impulse.copy())
     system.sweep(_CALLS)
     seen = []
     for k in range(_ATTEMPTS if polish else 0):
@@ -185,7 +185,7 @@ def settled(rows: Rows, free: Array, impulse: Array, *, polish: bool = True) -> 
     return Settled(system.velocity, system.impulse, system.missed)
 
 
-class _System:
+class _ContactSystem:
     """All contacts, with the velocities and impulses found so far, and the islands that are not settled."""
 
     def __init__(self, rows: Rows, free: Array, impulse: Array) -> None:

@@ -118,7 +118,7 @@ class Island:
         self._pattern()
 
     def _pattern(self) -> None:
-        """Where the Hessian's blocks of pairs of bodies lie; contacts of one pair share theirs."""
+        """Places of the Hessian's blocks of pairs of bodies; contacts of one pair share theirs."""
         n = len(self.bodies)
         code, self.pair = np.unique(self.body[:, 0] * (n + 1) + self.body[:, 1], return_inverse=True)
         first, second = code // (n + 1), code % (n + 1)
@@ -206,7 +206,7 @@ class Island:
         return lambda momentum: np.asarray(factors.solve(momentum.ravel())).reshape(n, 6)
 
     def _length(self, impulse: Array, v: Array, step: Array, rest: Array) -> float:
-        """How far to go along a step, so that the function is lower, or less momentum is unaccounted for."""
+        """Part of a step to go, so that the function is lower, or less momentum is unaccounted for."""
 
         def value(at: Array) -> float:
             reached, missing = self._rest(impulse, at)

@@ -59,7 +59,7 @@ class ProgramWriter:
         name: str | None = None,
         functions: dict[object, tuple[str, int]] | None = None,
     ) -> None:
-        if not all(_compilable(code) for code in (program, *program.codes)):
+        if not all(isinstance(code, Block) or code.is_compilable for code in (program, *program.codes)):
             raise InputError(
                 f"{program.name} calls a Python function, which cannot be written in C",
                 do="write it so that it can be traced: lw.math.where instead of `if`, lw.math.sin instead of math.sin",
@@ -341,10 +341,6 @@ class ProgramWriter:
         self._used.add(WORKSPACE)
         self._beyond = max(self._beyond, self._functions[id(code)][1])
         return [f"{WORKSPACE} + {self.size}"]
-
-
-def _compilable(code: Block | Program) -> bool:
-    return isinstance(code, Block) or code.is_compilable
 
 
 def _arrays(program: Program) -> tuple[tuple[str, int], ...]:

@@ -25,11 +25,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import DTypeLike
 
-from linkwise.targets.llvm import binding, jit, kernel, program_kernel, source, tiers, transcendental
-from linkwise.targets.llvm.block_code import BlockCode
-from linkwise.targets.llvm.function_plan import make_plan
-from linkwise.targets.llvm.fusing import fused
-from linkwise.targets.llvm.ir import FunctionText, LaneShape, module_text
+from linkwise.targets.llvm import binding, jit, kernel, program_kernel, source, tiers
 from linkwise.targets.llvm.program_kernel import ProgramKernel
 from linkwise.trace.block import Block
 from linkwise.trace.in_place import in_place
@@ -224,7 +220,7 @@ class Watch:
         """Run something that may touch these ranges, in scratch memory full of NaNs."""
         with self.lock:
             self.allow(ranges)
-            _poison(scratch, scratch_bytes)
+            ctypes.memset(scratch, 0xFF, scratch_bytes)  # NaNs
             inside()
             self.judge()
 
@@ -237,10 +233,6 @@ class Watch:
             raise BoundsError(
                 f"{size} bytes at {address:#x} are out of bounds, or not aligned as stated: {line} ({name})"
             )
-
-
-def _poison(address: int, size: int) -> None:
-    ctypes.memset(address, 0xFF, size)
 
 
 def checked_batch(
@@ -288,46 +280,6 @@ def checked_program(program: Program, dtype: DTypeLike = np.float64, *, single: 
     return made
 
 
-class CheckedState:
-    """The arithmetic of the single-state function, on the caller's arrays themselves, watching itself.
-
-    The builtin function around it, which takes arrays apart and makes the result, is not part of it.
-    """
-
-    _ENTRY = "linkwise_state"
-
-    def __init__(self, program: Block, machine: binding.Machine | None = None) -> None:
-        machine = machine or binding.host()
-        self.program = program
-        block = fused(program, machine)
-        plan = make_plan(block)
-        vector = LaneShape(64, machine.vector_bytes // 8)
-        body = BlockCode(block, plan, LaneShape(64, 1), vector, masked=machine.masked)
-        entry = FunctionText(f"define void @{self._ENTRY}(ptr %in, ptr %out, i64 %count, ptr %scratch) #0")
-        places = [
-            entry.load("ptr", entry.address("ptr", side, k), 8)
-            for side, arrays in (("%in", program.inputs), ("%out", program.outputs))
-            for k in range(len(arrays))
-        ]
-        entry.do(f"call void @body({', '.join(f'ptr {place}' for place in [*places, '%scratch'])})")
-        entry.do("ret void")
-        grouped = [f for e in source.entries_used(plan) for f in transcendental.functions(e, machine, 64)]
-        text = module_text([*grouped, *body.functions, entry], [source.attributes(machine)])
-        watch = Watch(text)
-        self._library = jit.LoadedObject(
-            bytes(jit.compile_text(instrumented(text), machine)), (self._ENTRY,), watch.imports
-        )
-        signature = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int64, ctypes.c_void_p)
-        self._frame = np.empty(body.frame_bytes + 64, np.uint8)
-        self._call = _watched(signature(self._library[self._ENTRY]), watch, _rows(program, 8), body.frame_bytes)
-
-    def run(self, inputs: Sequence[Any], outputs: Sequence[Any]) -> None:
-        """Fill ``outputs`` from ``inputs``, both contiguous float64."""
-        ins, outs = ((ctypes.c_void_p * len(x))(*(int(a.ctypes.data) for a in x)) for x in (inputs, outputs))
-        frame = int(self._frame.ctypes.data)
-        self._call(ins, outs, 1, frame + -frame % 64)
-
-
 def _rows(program: Block, item: int) -> tuple[list[int], list[int]]:
     """Bytes of one state in each input and output."""
     return [a.size * item for a in program.inputs], [a.size * item for a in program.outputs]
@@ -353,7 +305,7 @@ def _watched(
 
 # Inside the scratch memory.
 def verify_scratch(text: str) -> int:
-    """Raise unless all that straight-line bodies touch lies in the piece of scratch memory that they were handed.
+    """Raise unless all that straight-line bodies touch lies in the piece of scratch memory that they were given.
 
     The entry hands ``body`` pointers into the scratch memory, each the beginning of a piece that ends where the next
     one begins, or made from such a one and inside its piece. Offsets are constants of the text, so this needs no run.

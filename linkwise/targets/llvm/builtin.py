@@ -1,6 +1,6 @@
-"""Builtin functions as LLVM text; :mod:`linkwise.targets.llvm.fastcall` says what for.
+"""Builtin functions of the interpreter as LLVM text, by which :mod:`linkwise.targets.llvm.fastcall` calls programs.
 
-It leaves for ``slow``, the ordinary Python way, wherever something is not as it knows it.
+Wherever an argument is not as such a function knows it, it calls ``slow``, the ordinary Python way.
 """
 
 from __future__ import annotations
@@ -79,7 +79,7 @@ def _others(program: Block | Program, machine: Machine) -> list[str]:
 def names_module(arrays: int, machine: Machine) -> str:
     """The module's text of a function that takes so many arrays and a name, and finds by it what to call."""
     others = [*(f"@{name} = external global i8" for name in ("lw_str", "lw_out", "lw_threads")), attributes(machine)]
-    return "; by name\n" + module_text([_ByName().write(arrays)], [*others, *_WEIGHTS])
+    return "; by name\n" + module_text([_CallByName().write(arrays)], [*others, *_WEIGHTS])
 
 
 def signature_of(program: Block | Program) -> str:
@@ -139,7 +139,7 @@ class _Caller:
         return f
 
 
-class _ByName(_Caller):
+class _CallByName(_Caller):
     """Writes the function of arrays and of a name behind them, by which it finds its callee in a dict."""
 
     def write(self, arrays: int) -> FunctionText:

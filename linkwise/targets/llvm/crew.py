@@ -342,11 +342,6 @@ class Crew:
         """Addresses, for code that calls the crew by itself: of the function that runs a job, and of the board."""
         return self._library[_RUN], self._at
 
-    @property
-    def jobs_posted(self) -> int:
-        """Number of jobs that others were asked to help with."""
-        return ctypes.c_int64.from_address(self._at + 8).value
-
     def ensure(self, members: int) -> None:
         """Start threads until there are so many."""
         with self._guard:

@@ -1,4 +1,4 @@
-"""A Python function, all of it machine code.
+"""Python functions whose whole call is machine code.
 
 For a small robot the arithmetic takes a hundred nanoseconds, and unpacking arguments in Python several times as much.
 So the builtin function itself is emitted: it looks at each ndarray in place, makes the result with NumPy's allocator,
@@ -135,7 +135,9 @@ def library(
     quickly: tiers.QuickWriter | None = None,
 ) -> tiers.Library:
     """The library of a text of ``entry_module`` or ``names_module``."""
-    return tiers.library(key, write, machine, tiers.Entries({ENTRY: 4}), {**imports, **layouts.addresses()}, quickly)
+    return tiers.library(
+        key, write, machine, tiers.EntryPoints({ENTRY: 4}), {**imports, **layouts.addresses()}, quickly
+    )
 
 
 def make_function(

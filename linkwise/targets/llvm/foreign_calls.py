@@ -297,7 +297,7 @@ class _Handler:
         return f
 
     def _answer(self, answer: str) -> None:
-        """The version of whoever asks, if it is one that we know; the layouts of a major version only grow."""
+        """The version of the caller, if it is one that we know; the layouts of a major version only grow."""
         f = self.f
         major, minor = self._field("%api", "i32", _API_MAJOR), self._field("%api", "i32", _API_MINOR)
         self._require(f.emit(f"icmp eq i32 {major}, {MAJOR}"), "error.version")

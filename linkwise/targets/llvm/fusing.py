@@ -82,7 +82,7 @@ class _Fusion:
 
 
 def _uses(program: Block) -> list[int]:
-    """How often each value is read by what a result depends on; a result counts as if it were read twice."""
+    """Number of times that each value is read by what a result depends on; a result counts as if it were read twice."""
     nodes = program.nodes
     uses = [0] * len(nodes)
     for row in program.results:

@@ -61,7 +61,7 @@ class InterpretedBlock:
         skipped: frozenset[tuple[int, int]] = frozenset(),
         replaceable: bool = False,
     ) -> None:
-        table = _Table(fused(program, machine), machine, shape, uniform, skipped)
+        table = _SegmentTable(fused(program, machine), machine, shape, uniform, skipped)
         self.word = (ctypes.c_int64 * 1)()
         self.frame_bytes = max(table.slots, _most_slots(program, machine, shape)) * shape.size
         self.held = (table.words, table.constants)
@@ -102,7 +102,7 @@ def _most_slots(program: Block, machine: Machine, shape: LaneShape) -> int:
     return len(program.nodes) + 4 * per_vector * grouped + 64
 
 
-class _Table:
+class _SegmentTable:
     """The segments of a block, and its constants."""
 
     def __init__(
@@ -367,5 +367,5 @@ class _SegmentWriter:
         self.f.store(self.shape.real, value, place, self.shape.size)
 
     def _go_on(self, words: str) -> None:
-        """Where the next segment begins, so many words behind the head of this one."""
+        """Go on to the next segment, so many words behind the head of this one."""
         self.f.store("ptr", self.f.address("i32", self.words, words), "%at", 8)

@@ -64,7 +64,7 @@ def compile_quickly(text: str, machine: Machine, level: int = 0) -> bytes:
 def _parsed(text: str, machine: Machine, level: int) -> Iterator[tuple[Any, Any, Any]]:
     """The binding, a target machine that optimises as the level says, and a module."""
     with using_llvm() as llvm:
-        module = llvm.parse_assembly(text, _Context(llvm))
+        module = llvm.parse_assembly(text, _ModuleContext(llvm))
         target = llvm.Target.from_triple(machine.triple)
         made = target.create_target_machine(
             cpu=machine.cpu, features=machine.features, opt=level, reloc="pic", codemodel="small"
@@ -92,7 +92,7 @@ def _emitted(llvm: Any, made: Any, module: Any, assembly: bool) -> Any:
     return data.decode() if assembly else data
 
 
-class _Context:
+class _ModuleContext:
     """Context that a module is made in. It goes after the last module that holds it.
 
     An interrupt may leave a module behind that nobody has closed, in the frames of its traceback or to the collector.

@@ -1,4 +1,4 @@
-"""Compiled programs: the way into this package.
+"""Kernels: compiled programs as Python calls them, the way into this package.
 
 :class:`BatchKernel` runs a program for a batch of states, :func:`builtin_function` makes a Python function for one
 state and for plain batches. Both are immutable and may be used from any number of threads.

@@ -235,7 +235,7 @@ class PoolWriter:
         return f
 
     def _not_zero(self, f: FunctionText, row: str, size: int) -> str:
-        """How many numbers of a row are not zero."""
+        """Count of the numbers of a row that are not zero."""
         found, lanes, zero = "0", self.shape.lanes, self.shape.constant(0.0)
         for start in range(0, size - lanes + 1, lanes):
             numbers = f.load(self.shape.real, f.address(self.shape.element, row, start), self.shape.bits // 8)
@@ -350,7 +350,7 @@ class PoolWriter:
         return f
 
     def _here(self, f: FunctionText, block: str) -> str:
-        """How many states a block has."""
+        """Number of states of a block."""
         lanes = self.shape.lanes
         left = f.emit(f"sub i64 %count, {f.emit(f'mul i64 {block}, {lanes}')}")
         return f.call("i64", "llvm.smin.i64", [("i64", left), ("i64", str(lanes))])
@@ -375,7 +375,7 @@ class PoolWriter:
         f.store(kind, f.load(kind, f.address("i64", "%control", listed), 8), self._list(f, "%slot"), 8)
 
     def _list(self, f: FunctionText, slot: str) -> str:
-        """Where the numbers of the states of a slot stand."""
+        """Address of the numbers of the states of a slot."""
         start = f.emit(f"mul i64 {slot}, {self.shape.lanes}")
         return f.address("i64", "%control", f.emit(f"add i64 {start}, {self._lists}"))
 

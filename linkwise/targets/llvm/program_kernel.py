@@ -43,7 +43,7 @@ from linkwise.trace.waiting import WaitingLoop, with_loops_inlined
 
 ENTRY = "linkwise_program"
 FRAME_ENTRY = "linkwise_frame_bytes"
-ENTRIES = tiers.Entries({ENTRY: 5}, (FRAME_ENTRY,))
+ENTRIES = tiers.EntryPoints({ENTRY: 5}, (FRAME_ENTRY,))
 
 _SIGNATURE = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64, ctypes.c_void_p, ctypes.c_void_p)
 _NUMBER = ctypes.CFUNCTYPE(ctypes.c_int64)

@@ -1,4 +1,4 @@
-"""Which values wait in registers, and which in memory.
+"""Choice of the values that wait in registers; others wait in memory.
 
 A value that is read again later than all others gives up its register (Belady's rule, which is the best there is for a
 given order of operations). Inputs and sines are in memory anyway, so that costs them a load at the next use; what was

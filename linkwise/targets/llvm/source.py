@@ -21,14 +21,14 @@ from linkwise.targets.llvm.fusing import fused
 from linkwise.targets.llvm.interpreted import InterpretedBlock, interpreter
 from linkwise.targets.llvm.ir import FunctionText, LaneShape, module_text
 from linkwise.targets.llvm.schedule import REGISTERS
-from linkwise.targets.llvm.tiers import Entries, Module, QuickModule, Word
+from linkwise.targets.llvm.tiers import EntryPoints, Module, QuickModule, Word
 from linkwise.targets.llvm.weaving import AHEAD, overlap, split
 from linkwise.trace.block import ArraySpec, Block
 
 BATCH_ENTRY = "linkwise_batch"
 SCRATCH_ENTRY = "linkwise_scratch_bytes"
 _NONE: Mapping[str, Word] = MappingProxyType({})
-ENTRIES = Entries({BATCH_ENTRY: 4}, (SCRATCH_ENTRY,))
+ENTRIES = EntryPoints({BATCH_ENTRY: 4}, (SCRATCH_ENTRY,))
 
 
 @dataclass(frozen=True)

@@ -79,7 +79,7 @@ class QuickModule(NamedTuple):
 QuickWriter = Callable[[], QuickModule]
 
 
-class Entries(NamedTuple):
+class EntryPoints(NamedTuple):
     """Functions of a module that are called from outside.
 
     Args:
@@ -97,14 +97,14 @@ class Library:
 
     def __init__(
         self,
-        entries: Entries,
+        entries: EntryPoints,
         code: jit.LoadedObject,
         machine: Machine | None = None,
         quick: QuickModule | None = None,
     ) -> None:
         self._entries, self._quick = entries, quick  # the code reads what this holds
         self._held = jit.unseen(code)
-        self._job: _Job | None = None
+        self._job: _CompilationJob | None = None
         self._addresses = {name: code[name] for name in (*entries.gated, *entries.others)}
         if machine is not None:
             self._words = (ctypes.c_int64 * len(entries.gated))(*(code[name] for name in entries.gated))
@@ -123,7 +123,7 @@ class Library:
         for name, word in self._quick.words.items() if self._quick else ():
             word[0] = code[name]
 
-    def expect(self, job: _Job) -> None:
+    def expect(self, job: _CompilationJob) -> None:
         """Expect the optimised code from a job."""
         self._job = job
 
@@ -134,7 +134,7 @@ class Library:
             job.wait()
 
 
-def _gates(entries: Entries, machine: Machine, words: int) -> jit.LoadedObject:
+def _gates(entries: EntryPoints, machine: Machine, words: int) -> jit.LoadedObject:
     """For each entry a function that hands its arguments on to where its word points."""
     lines = ["@words = external global ptr"]
     for k, (name, count) in enumerate(entries.gated.items()):
@@ -163,7 +163,7 @@ def _listed() -> str:
 
 
 class _Waiting(threading.local):
-    """How many of a thread's callers wait for optimised code."""
+    """Number of a thread's callers that wait for optimised code."""
 
     depth = 0
 
@@ -193,7 +193,7 @@ def library(
     key: str,
     write: Writer,
     machine: Machine,
-    entries: Entries,
+    entries: EntryPoints,
     imports: Mapping[str, int],
     quickly: QuickWriter | None = None,
 ) -> Library:
@@ -219,7 +219,7 @@ def _made(
     key: str,
     write: Writer,
     machine: Machine,
-    entries: Entries,
+    entries: EntryPoints,
     imports: Mapping[str, int],
     quickly: QuickWriter | None,
 ) -> Library:
@@ -250,7 +250,7 @@ def _made(
         obj = _optimised(key, module._replace(text=text), machine)
         return jit.load(obj, (*names, *first.words), imports)
 
-    job = _Job(made, write, compiled)
+    job = _CompilationJob(made, write, compiled)
     made.expect(job)
     _workshop.submit(job)
     return made
@@ -262,7 +262,7 @@ def _optimised(key: str, module: Module, machine: Machine) -> bytes:
     return obj
 
 
-class _Job:
+class _CompilationJob:
     """Code to be made, for a library that may be gone by then: first written, then compiled."""
 
     def __init__(self, made: Library, write: Writer, compiled: Callable[[Module], jit.LoadedObject]) -> None:
@@ -321,11 +321,11 @@ class _Workshop:
 
     def _begin(self) -> None:
         self._guard = threading.Lock()
-        self._left: list[_Job] = []  # that no thread is at
-        self._taken: list[_Job] = []
+        self._left: list[_CompilationJob] = []  # that no thread is at
+        self._taken: list[_CompilationJob] = []
         self.threads: set[threading.Thread] = set()
 
-    def submit(self, job: _Job) -> None:
+    def submit(self, job: _CompilationJob) -> None:
         """Put a job behind the others."""
         with self._guard:
             self._left.append(job)
@@ -346,7 +346,7 @@ class _Workshop:
                 if not job.done.is_set():
                     self._left.insert(0, job)
 
-    def _next(self) -> _Job | None:
+    def _next(self) -> _CompilationJob | None:
         """A job that somebody waits for, the first that can go on at once, or the first of all."""
         with self._guard:
             # A program that ends waits for what is being optimised, which the next process finds, and no longer.

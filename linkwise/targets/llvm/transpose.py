@@ -66,7 +66,7 @@ def _row_places(f: FunctionText, shape: LaneShape, column: str, listed: bool) ->
 
 
 def _row_start(f: FunctionText, lane: str | int) -> str:
-    """How far a listed row is from the first one of all, in numbers."""
+    """Distance of a listed row from the first one of all, in numbers."""
     return f.emit(f"mul i64 {f.load('i64', f.address('i64', '%list', lane), 8)}, %n")
 
 

@@ -18,7 +18,7 @@ import linkwise as lw
 from linkwise.files.writing.mjcf import mjcf_text
 from linkwise.files.writing.urdf import urdf_text
 from linkwise.sim.chart import Instant
-from linkwise.sim.motion import Motion
+from linkwise.sim.motion import EquationsOfMotion
 from tests.oracles.eager import Eager, relative_error
 from tests.random_trees import Rng, random_state, random_tree
 
@@ -188,7 +188,7 @@ def _drive_problem(model: lw.Model, m: Any, q: Any, v: Any, them: Theirs, lost: 
     for actuator, control in zip(model.actuators, u, strict=True):
         data.ctrl[m.actuator(actuator.name).id] = control
     mujoco.mj_forward(m, data)
-    motion = Motion(model, (), lw.JointRules(limits="ignore", friction=False), 0)
+    motion = EquationsOfMotion(model, (), lw.JointRules(limits="ignore", friction=False), 0)
     tau = np.array(motion.joint_losses(Instant(0.0, q, v, (), ())), float)
     outside = motion.body_forces(Instant(0.0, q, v, (), ()))
     f_ext = np.zeros((len(model.bodies), 6)) if outside is None else np.array(outside, float)

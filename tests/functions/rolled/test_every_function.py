@@ -9,7 +9,7 @@ import pytest
 
 import linkwise as lw
 from linkwise.algorithms.catalogue import CATALOGUE, INPUTS
-from linkwise.functions.rolled.function import ManyLinksFunction
+from linkwise.functions.rolled.rolled_function import ManyLinksFunction
 from tests.random_trees import random_tree
 
 Array = Any

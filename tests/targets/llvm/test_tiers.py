@@ -212,7 +212,9 @@ def test_jobs_go_on_beside_each_other(empty, monkeypatch):
     for name in ("one", "unlike", "another"):
         libraries.append(Known())
         module = tiers.Module("", in_order=name == "unlike")
-        tiers._workshop.submit(tiers._Job(libraries[-1], lambda module=module: module, partial(compiled, name)))
+        tiers._workshop.submit(
+            tiers._CompilationJob(libraries[-1], lambda module=module: module, partial(compiled, name))
+        )
     for thread in list(tiers._workshop.threads):
         thread.join()
     assert sorted(done) == ["another", "one", "unlike"]
@@ -233,8 +235,8 @@ def test_a_library_that_nobody_needs_is_not_optimised(empty, monkeypatch):
     """Nor does it wait for others, with a program in hand: models made and dropped without end would fill memory."""
     made, looks = [], []
     monkeypatch.setattr(tiers, "others_make", lambda: looks.append(1) is None)
-    library = tiers.Library(tiers.Entries({}), code=None)
-    job = tiers._Job(library, lambda: made.append(1), made.append)
+    library = tiers.Library(tiers.EntryPoints({}), code=None)
+    job = tiers._CompilationJob(library, lambda: made.append(1), made.append)
     del library
     job.go_on()
     assert job.done.is_set()
@@ -252,7 +254,7 @@ def test_optimising_gives_way_to_first_answers(empty, monkeypatch, hurried):
             order.append("optimised")
 
     library = Known()
-    job = tiers._Job(library, lambda: tiers.Module(""), lambda module: None)
+    job = tiers._CompilationJob(library, lambda: tiers.Module(""), lambda module: None)
 
     def go_on():
         while not job.done.is_set():

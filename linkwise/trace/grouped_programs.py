@@ -16,7 +16,7 @@ from linkwise.dataclass import dataclass
 from linkwise.trace.block import Block
 from linkwise.trace.calls import traced
 from linkwise.trace.program import PARAMETERS, Buffer, Call, Copy, For, IfAny, Place, Program, Statement, Stretch
-from linkwise.trace.state_loops import Column, zeros
+from linkwise.trace.state_loops import ItemColumn, zeros
 from linkwise.trace.tracer import Number
 
 USED, ACTIVE, W = "in:used", "in:active", "products"
@@ -61,7 +61,7 @@ class Tiles:
         raise IndexError(group)
 
 
-class _Table:
+class _RangeTable:
     """The table of a program, filled range by range."""
 
     def __init__(self) -> None:
@@ -95,7 +95,7 @@ def products(tiles: Tiles, widths: tuple[int, ...], sizes: tuple[int, ...], is_s
     has for each two groups a block, one after the other.
     """
     n, block, groups = tiles.size, tiles.size**2, tiles.count
-    table, all_tiles = _Table(), tiles.tiles
+    table, all_tiles = _RangeTable(), tiles.tiles
     sources = range(len(tiles.sources))
     sides = [[f"in:left{k}" for k in sources], [f"in:{'left' if is_square else 'right'}{k}" for k in sources]]
     buffers = [Buffer(USED, groups, load=True)]
@@ -139,7 +139,7 @@ def solution(tiles: Tiles) -> Program:
     of pivots, whose rows then clear those of each tile below; pivots are whole blocks.
     """
     n, block, groups = tiles.size, tiles.size**2, tiles.count
-    table, all_tiles = _Table(), tiles.tiles
+    table, all_tiles = _RangeTable(), tiles.tiles
     numbers = range(len(all_tiles))
     sizes = {ACTIVE: groups, "in:lines": groups * block, "in:shift": groups * n, f"in:{W}": groups * groups * block}
     buffers = [Buffer(USED, groups, load=True), *(Buffer(name, size, load=True) for name, size in sizes.items())]
@@ -248,7 +248,7 @@ def solution(tiles: Tiles) -> Program:
     return table.program("solution", buffers, statements, ones)
 
 
-def sweeps(tiles: Tiles, codes: Sequence[Block], columns: Sequence[Sequence[Column]], passes: int) -> Program:
+def sweeps(tiles: Tiles, codes: Sequence[Block], columns: Sequence[Sequence[ItemColumn]], passes: int) -> Program:
     """Passes over the groups, one after the other: x of a group from v of it, then v + W (change of x) of all.
 
     Inputs are ``used``, v, x, W, and the columns of each source.
@@ -261,7 +261,7 @@ def sweeps(tiles: Tiles, codes: Sequence[Block], columns: Sequence[Sequence[Colu
         passes: how many.
     """
     n, block, groups = tiles.size, tiles.size**2, tiles.count
-    table, all_tiles, statements = _Table(), tiles.tiles, _of_tiles(tiles)
+    table, all_tiles, statements = _RangeTable(), tiles.tiles, _of_tiles(tiles)
     sizes = {"in:v": groups * n, "in:x": groups * n, f"in:{W}": groups * groups * block}
     buffers = [Buffer(USED, groups, load=True), *(Buffer(name, size, load=True) for name, size in sizes.items())]
     for source, given in enumerate(columns):
@@ -307,10 +307,10 @@ def _of_tiles(tiles: Tiles, used: str = USED, name: str = "tile") -> list[Statem
     return [Call(_block("tiles", text, used=tiles.count), (used,), names)]
 
 
-def _if_any(both: tuple[int, int], body: tuple[Statement, ...], name: str = "tile") -> Statement:
+def _if_any(both: tuple[int, int], body: tuple[Statement, ...]) -> Statement:
     """Statements for two tiles that are used."""
     for k in sorted(set(both), reverse=True):
-        body = (IfAny(f"{name}{k}", body),)
+        body = (IfAny(f"tile{k}", body),)
     return body[0]
 
 
@@ -374,7 +374,7 @@ def _inverse(n: int) -> Block:
 
 @cache
 def _factor(n: int) -> Block:
-    """How often the row of a pivot is taken from another one; and the right side of that one."""
+    """Multiple of a pivot's row that is taken from another one; and the right side of that one."""
 
     def text(block: Numbers, inverse: Numbers, pivot: Numbers, right: Numbers) -> dict[str, object]:
         factor = [_sum(block[i * n + k] * inverse[k * n + j] for k in range(n)) for i in range(n) for j in range(n)]

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
+from linkwise.checks import check_choice, check_not_negative, check_positive
 from linkwise.dataclass import dataclass
 from linkwise.errors import InputError
 from linkwise.model.passive_forces import FRICTION_SPEED
-from linkwise.sim.checks import check_choice, check_not_negative, check_positive
 
 
 @dataclass(frozen=True)
 class JointRules:
-    """How simulation treats what a model says of its joints.
+    """Treatment in simulations of what a model says of its joints.
 
     Args:
         damping: whether the joints' damping acts: -d v, with the joint's own v where it follows another.

@@ -14,10 +14,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from linkwise.array_types import Array
+from linkwise.checks import check_not_negative
 from linkwise.errors import InputError
 from linkwise.functions.function import compile as compiled
 from linkwise.model.model import Model
-from linkwise.sim.checks import check_not_negative
 from linkwise.sim.elements import Vector, checked_direction, checked_numbers
 from linkwise.sim.measuring import Measured
 from linkwise.sim.sensors import Seed, noisy

@@ -38,7 +38,7 @@ SpatialT = TypeVar("SpatialT", Force, Motion)
 OtherT = TypeVar("OtherT", Force, Motion)
 
 
-class _Columns(Value, Generic[SpatialT]):
+class _LeftColumns(Value, Generic[SpatialT]):
     """A 6 × 6 matrix whose last three columns are zero: of forces, or of motions."""
 
     __slots__ = ("x", "y", "z")
@@ -51,16 +51,16 @@ class _Columns(Value, Generic[SpatialT]):
     def __iter__(self) -> Iterator[SpatialT]:
         return iter((self.x, self.y, self.z))
 
-    def __add__(self, other: _Columns[SpatialT]) -> _Columns[SpatialT]:
-        return _Columns(*(a + b for a, b in zip(self, other, strict=True)))
+    def __add__(self, other: _LeftColumns[SpatialT]) -> _LeftColumns[SpatialT]:
+        return _LeftColumns(*(a + b for a, b in zip(self, other, strict=True)))
 
-    def each(self, of: Callable[[SpatialT], OtherT]) -> _Columns[OtherT]:
+    def each(self, of: Callable[[SpatialT], OtherT]) -> _LeftColumns[OtherT]:
         """A matrix times this, by what it makes of a column."""
-        return _Columns(*map(of, self))
+        return _LeftColumns(*map(of, self))
 
-    def turned(self, R: Mat3) -> _Columns[SpatialT]:
+    def turned(self, R: Mat3) -> _LeftColumns[SpatialT]:
         """This times a matrix whose blocks on the diagonal are R."""
-        return _Columns(*(self.x * R.m[0][j] + self.y * R.m[1][j] + self.z * R.m[2][j] for j in range(3)))
+        return _LeftColumns(*(self.x * R.m[0][j] + self.y * R.m[1][j] + self.z * R.m[2][j] for j in range(3)))
 
     def rows(self) -> Matrix:
         """6 × 6."""
@@ -97,12 +97,14 @@ class LinkRates:
             found.append(alpha)
         return [x for motion in found for x in motion]
 
-    def _gathered(self, word: str) -> Field[_Columns[Force]]:
+    def _gathered(self, word: str) -> Field[_LeftColumns[Force]]:
         axes = articulate(self.tree, self.q) if word == "P_hat" else None
 
-        def gather(link: Link, outboard: _Columns[Force] | None) -> tuple[_Columns[Force] | None, _Columns[Force]]:
+        def gather(
+            link: Link, outboard: _LeftColumns[Force] | None
+        ) -> tuple[_LeftColumns[Force] | None, _LeftColumns[Force]]:
             held = HeldLink.moving(link.inertia, self.V[link])
-            whole = _Columns(*(Force(held.A.column(i), Vec.unit(i).cross(held.c)) for i in range(3)))
+            whole = _LeftColumns(*(Force(held.A.column(i), Vec.unit(i).cross(held.c)) for i in range(3)))
             if outboard is not None and word != "M_hat":
                 whole = whole + outboard
             passed = whole if axes is None else whole.each(partial(_without, axes[link]))
@@ -111,10 +113,10 @@ class LinkRates:
 
         return inward(self.tree, gather, None)
 
-    def _J_hat(self) -> list[_Columns[Motion]]:
+    def _J_hat(self) -> list[_LeftColumns[Motion]]:
         """Base to tip: Ĵ(k) = τ̄*(k)φ*(p, k) Ĵ(p) φ*⁻¹(p, k) + H*(k)Ĝ*(k)."""
         axes, P_hat = articulate(self.tree, self.q), self._gathered("P_hat")
-        found: list[_Columns[Motion]] = []
+        found: list[_LeftColumns[Motion]] = []
         for link in self.tree:
             own = P_hat[link].each(partial(_given_way, axes[link]))
             if link.parent >= 0:

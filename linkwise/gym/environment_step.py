@@ -138,11 +138,11 @@ class Rules:
 
     Args:
         model: the mechanism, with run-time parameters if these are drawn.
-        observe: what is seen, an array of any length, of a :class:`~linkwise.gym.step.Moment`.
+        observe: what is seen, an array of any length, of a :class:`~linkwise.gym.environment_step.Moment`.
         reward: of the moment that a step leads to, with the action that led there.
         done: whether the episode ends there.
         act: joint forces (nv) of a moment with its action; the action itself if None.
-        reset: of the model and :class:`~linkwise.gym.step.Draws`: q, v and, if there is one, goal.
+        reset: of the model and :class:`~linkwise.gym.environment_step.Draws`: q, v and, if there is one, goal.
         choices: rows of actions to choose from (n, size); None for actions that are numbers.
         size: numbers of an action.
         dt: of a step, s.

@@ -9,7 +9,6 @@ from __future__ import annotations
 import math
 import warnings
 from collections.abc import Callable, Iterable, Sequence
-from contextlib import suppress
 from itertools import repeat
 from typing import Any, SupportsFloat
 
@@ -35,7 +34,7 @@ LEAST_DEGREES = 15.0
 
 
 def warn_of_degrees(what: str, angles: Iterable[float], callers: int) -> bool:
-    """Warn whoever called, so many functions up, of angles that were certainly not meant in rad: 45, 90, -120.
+    """Warn the caller, so many functions up, of angles that were certainly not meant in rad: 45, 90, -120.
 
     Not of 7.5, 10 or 100, which joints that turn and turn may have. Returns whether there was something to warn of.
     """
@@ -49,56 +48,6 @@ def warn_of_degrees(what: str, angles: Iterable[float], callers: int) -> bool:
         )
         warnings.warn(told, InputWarning, stacklevel=callers + 1)
     return bool(odd)
-
-
-def finite_numbers(
-    value: object,
-    what: str,
-    count: int | None = None,
-    *,
-    least: float = -math.inf,
-    above: float = -math.inf,
-    allowed: str = "",
-    do: str | None = None,
-) -> tuple[float, ...]:
-    """Finite numbers in a row, so many of them, one or several if ``count`` is None; a single one may stand alone.
-
-    Each is at least ``least`` and greater than ``above``. The message says so, unless ``allowed`` says more.
-    """
-    flat: tuple[float, ...] = (math.nan,)
-    if isinstance(value, (float, int)):  # in a fifth of the time
-        flat = (float(value),)
-    else:
-        with suppress(TypeError, ValueError):
-            numbers = np.asarray(value, float)
-            flat = tuple(numbers.reshape(-1).tolist()) if numbers.ndim < 2 else flat
-    if count not in (None, len(flat)) or not all(math.isfinite(x) and x >= least and x > above for x in flat):
-        how_many = "a finite number" if count == 1 else f"{'' if count is None else count} finite numbers".strip()
-        bound = f" > {above:g}" if above > -math.inf else f" >= {least:g}" if least > -math.inf else ""
-        raise InputError(f"{what} is not possible", got=repr(value)[:80], allowed=allowed or how_many + bound, do=do)
-    return flat
-
-
-def finite_number(
-    value: object, what: str, *, above: float = -math.inf, allowed: str = "", do: str | None = None
-) -> float:
-    """One finite number, see :func:`finite_numbers`."""
-    return finite_numbers(value, what, 1, above=above, allowed=allowed, do=do)[0]
-
-
-def set_finite(
-    element: object, names: str, of: str, count: int = 1, *, least: float = -math.inf, above: float = -math.inf
-) -> None:
-    """Put fields of a frozen element, their names with blanks between, in place as floats; one that is None stays.
-
-    Raises InputError, which says whose they are (``of``), where :func:`finite_numbers` does.
-    """
-    for name in names.split():
-        given = getattr(element, name)
-        if given is not None:
-            what = f"the {name.replace('_', ' ')} of {of}"
-            numbers = finite_numbers(given, what, count, least=least, above=above)
-            object.__setattr__(element, name, numbers if count > 1 else numbers[0])
 
 
 def checked_vector(value: Iterable[SupportsFloat], what: str) -> Three:

@@ -9,10 +9,10 @@ import numpy as np
 
 from linkwise.array_types import FloatArray
 from linkwise.errors import InputError, ModelWarning
-from linkwise.files.description import LinkWritten
-from linkwise.files.sdf.places import NamedFrame, Scope, read_pose, relative_pose
+from linkwise.files.file_description import LinkWritten
+from linkwise.files.sdf.places import NamedFrame, NameScope, read_pose, relative_pose
 from linkwise.files.values import Attributes, sdf_colour, shown
-from linkwise.files.xml import Element
+from linkwise.files.xml import XmlElement
 from linkwise.joints.directions import turn_z_to
 from linkwise.mechanism.bodies_and_joints import product
 from linkwise.mechanism.description import Geometry
@@ -48,7 +48,7 @@ def read_link(place: NamedFrame, file: str | None, warnings: list[ModelWarning])
     )
 
 
-def _inertial(element: Element, values: Attributes, of: str) -> tuple[float, tuple[float, float, float], FloatArray]:
+def _inertial(element: XmlElement, values: Attributes, of: str) -> tuple[float, tuple[float, float, float], FloatArray]:
     inertial = values.child(element, "inertial")
     if inertial is None:
         return 1.0, (0.0, 0.0, 0.0), np.eye(3)
@@ -68,14 +68,14 @@ def _inertial(element: Element, values: Attributes, of: str) -> tuple[float, tup
             inertial,
             got=f"relative to {written.relative_to!r}",
         )
-    at = values.child(inertial, "inertia") or Element("inertia", {}, inertial.line)
+    at = values.child(inertial, "inertia") or XmlElement("inertia", {}, inertial.line)
     ixx, iyy, izz, ixy, ixz, iyz = (values.child_number(at, tag, usual, of=of) for tag, usual in _MOMENTS.items())
     R, p = written.X[:3, :3], written.X[:3, 3]
     inertia = R @ [[ixx, ixy, ixz], [ixy, iyy, iyz], [ixz, iyz, izz]] @ R.T
     return mass, (float(p[0]), float(p[1]), float(p[2])), (inertia + inertia.T) / 2 + 0.0
 
 
-def _shapes(link: Element, tag: str, place: NamedFrame, warnings: list[ModelWarning]) -> tuple[Geometry, ...]:
+def _shapes(link: XmlElement, tag: str, place: NamedFrame, warnings: list[ModelWarning]) -> tuple[Geometry, ...]:
     found = ((element, _shape(element, place, warnings)) for element in link.all(tag))
     shapes = []
     for element, shape in found:
@@ -86,7 +86,7 @@ def _shapes(link: Element, tag: str, place: NamedFrame, warnings: list[ModelWarn
     return tuple(shapes)
 
 
-def _bits(element: Element, place: NamedFrame, tag: str) -> int:
+def _bits(element: XmlElement, place: NamedFrame, tag: str) -> int:
     """The bits of a <collide_bitmask>: two shapes meet where they have one in common."""
     values, at = place.scope.values, element
     for name in ("surface", "contact", "collide_bitmask"):
@@ -103,7 +103,7 @@ def _bits(element: Element, place: NamedFrame, tag: str) -> int:
     return bits
 
 
-def _surface(element: Element, place: NamedFrame, tag: str) -> dict[str, Any]:
+def _surface(element: XmlElement, place: NamedFrame, tag: str) -> dict[str, Any]:
     """The name of a <collision>, and the material and the compliance of its <surface>, as far as it says something."""
     values, of = place.scope.values, f"<{tag}> of link {shown(place.name)}"
 
@@ -135,7 +135,7 @@ def _surface(element: Element, place: NamedFrame, tag: str) -> dict[str, Any]:
     return found
 
 
-def _shape(element: Element, link: NamedFrame, warnings: list[ModelWarning]) -> Geometry | None:
+def _shape(element: XmlElement, link: NamedFrame, warnings: list[ModelWarning]) -> Geometry | None:
     values = link.scope.values
     of = f"<{element.tag}> of link {shown(link.name)}"
     geometry = values.child(element, "geometry")
@@ -178,8 +178,8 @@ def _shape(element: Element, link: NamedFrame, warnings: list[ModelWarning]) -> 
     return None
 
 
-def _placement(element: Element, link: NamedFrame, of: str) -> tuple[tuple[float, ...], ...]:
-    scope: Scope = link.scope
+def _placement(element: XmlElement, link: NamedFrame, of: str) -> tuple[tuple[float, ...], ...]:
+    scope: NameScope = link.scope
     written = read_pose(element, scope.values, of=of)
     X = written.X
     if written.relative_to:

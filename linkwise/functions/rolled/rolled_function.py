@@ -65,7 +65,7 @@ class ManyLinksFunction(CompiledFunction):
 
     @abstractmethod
     def along(self, names: tuple[str, ...]) -> ManyLinksFunction:
-        """How the function changes: takes what it takes, then the rates of the inputs of these names."""
+        """The change of the function: takes what it takes, then the rates of the inputs of these names."""
 
     @abstractmethod
     def _call_in(self, tracer: CallingTracer, state: list[list[Scalar]]) -> Any:

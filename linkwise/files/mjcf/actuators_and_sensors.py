@@ -6,7 +6,7 @@ import math
 from collections.abc import Collection, Iterator
 
 from linkwise.array_types import Array
-from linkwise.files.description import Written
+from linkwise.files.file_description import Written
 from linkwise.files.mjcf.compiled import Compiled
 from linkwise.files.mjcf.couplings import transmission_of
 from linkwise.files.mjcf.joints_and_places import Places

@@ -1,4 +1,4 @@
-"""For stiff springs, dampers and friction: a Rosenbrock method with the exact Jacobian.
+"""A Rosenbrock method with the exact Jacobian, for stiff springs, dampers and friction.
 
 Linearly implicit: each stage solves one linear system with the same matrix I/(hγ) - J, so there is no iteration that
 could fail, and a step is a straight line of programs like any other. J comes from the library's linearised forward
@@ -17,10 +17,10 @@ from linkwise.functions.scalar_arrays import scalar_array as objects
 from linkwise.mechanism.parameters import Values
 from linkwise.sim.chart import Instant
 from linkwise.sim.explicit import combination
-from linkwise.sim.motion import Motion
+from linkwise.sim.motion import EquationsOfMotion
 from linkwise.sim.tableaux import RODAS4, Rosenbrock
 from linkwise.sim.tolerance import weighted_square
-from linkwise.sim.work import Span, Step, Work
+from linkwise.sim.work import Span, StepStatements, Work
 from linkwise.spatial.dual import derivative
 from linkwise.spatial.scalar import Flat, Matrix, NamedNumbers, Scalar, is_zero, minus, sqrt
 from linkwise.trace.calls import traced as program
@@ -28,7 +28,7 @@ from linkwise.trace.program import Copy, Statement, columns
 from linkwise.trace.tiles import TiledSystem
 
 
-def jacobian(m: Motion, y: Flat, t: Scalar, p: Flat) -> tuple[Matrix, list[Scalar]]:
+def jacobian(m: EquationsOfMotion, y: Flat, t: Scalar, p: Flat) -> tuple[Matrix, list[Scalar]]:
     """∂ż/∂z (nz × nz) at the chart's centre, and ∂ż/∂t (nz)."""
     nv, nz = m.nv, m.nz
     now = m.at(t, y, p)
@@ -73,7 +73,7 @@ def jacobian(m: Motion, y: Flat, t: Scalar, p: Flat) -> tuple[Matrix, list[Scala
     return J, list(columns[nz])
 
 
-def add_elasticity(A: Matrix, m: Motion, p: Flat, by_place: Scalar, by_rate: Scalar) -> None:
+def add_elasticity(A: Matrix, m: EquationsOfMotion, p: Flat, by_place: Scalar, by_rate: Scalar) -> None:
     """Add K by_place + D by_rate of the bodies that deform to a matrix over the velocities."""
     values = Values(m.model, m.model_parameters(p))
     for body in m.model.bodies:
@@ -141,7 +141,7 @@ class PackedFactors:
 
 
 @dataclass(frozen=True)
-class _System:
+class _StageSystem:
     """I/(hγ) - J: the statements that factor it at y, t, and those that solve with it.
 
     ``solve(i)`` makes u_i from the rates in ``f_stage`` (``k0`` for the first) and the u before it.
@@ -151,7 +151,7 @@ class _System:
     solve: Callable[[int], tuple[Statement, ...]]
 
 
-def rosenbrock(work: Work, method: Rosenbrock = RODAS4) -> Step:
+def rosenbrock(work: Work, method: Rosenbrock = RODAS4) -> StepStatements:
     """One step of a stiffly accurate Rosenbrock method."""
     m, nz = work.motion, work.motion.nz
     rates = work.rates
@@ -187,7 +187,7 @@ def rosenbrock(work: Work, method: Rosenbrock = RODAS4) -> Step:
 
     sizes = {"y": m.ny, "y_new": m.ny, "t": 1, "h": 1, "p": m.np, "span": Span.SIZE, names[last]: nz}
     judging = program("judge", judge, sizes)
-    return Step(
+    return StepStatements(
         work.rates_at("y", "t", "k0"),
         tuple(advance),
         work.call(judging),
@@ -208,7 +208,7 @@ def _right(method: Rosenbrock, i: int, slope: Flat, h: Scalar, f: Flat, u: Seque
     return [f[k] + over * combination(method.c[i], u, k) + (h * method.gammas[i]) * slope[k] for k in range(len(f))]
 
 
-def _written_out(work: Work, method: Rosenbrock) -> _System:
+def _written_out(work: Work, method: Rosenbrock) -> _StageSystem:
     """Every operation on its own: for few freedoms, where constants of the factors fold."""
     m, nz, names = work.motion, work.motion.nz, _stage_names(method)
     factors = PackedFactors(nz)
@@ -229,10 +229,10 @@ def _written_out(work: Work, method: Rosenbrock) -> _System:
         sizes = {"factors": n_factors, "slope": nz, "h": 1, "f_stage": nz, **dict.fromkeys(names[:i], nz)}
         return work.call(program(f"solve{i}", text, sizes), {"f_stage": "f_stage" if i else "k0"})
 
-    return _System(work.call(factoring), solve)
+    return _StageSystem(work.call(factoring), solve)
 
 
-def _in_tiles(work: Work, method: Rosenbrock) -> _System:
+def _in_tiles(work: Work, method: Rosenbrock) -> _StageSystem:
     """J column by column along unit vectors, factored by tiles: for many freedoms, compiled in constant time."""
     m, nv, nz, names = work.motion, work.motion.nv, work.motion.nz, _stage_names(method)
     pattern = np.zeros((nz, nz), bool)
@@ -266,4 +266,4 @@ def _in_tiles(work: Work, method: Rosenbrock) -> _System:
         made = work.call(program(f"right{i}", text, sizes), {"f_stage": "f_stage" if i else "k0"})
         return (*made, *work.call(system.solve, {"x": names[i]}))
 
-    return _System(factor, solve)
+    return _StageSystem(factor, solve)

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from linkwise.array_types import Array
+from linkwise.checks import check_count, check_finite, check_positive
 from linkwise.contact.geometry.points import FAR, UNUSED_GAP
 from linkwise.contact.results import ContactPoints
 from linkwise.contact.step import part_of_mean
@@ -22,14 +23,12 @@ from linkwise.dataclass import dataclass, field, replace
 from linkwise.errors import InputError
 from linkwise.memoized import cached_property
 from linkwise.model.model import Model
-from linkwise.sim.checks import check_count, check_finite, check_positive
-from linkwise.sim.piles.free_bodies import Bodies, States, is_pile, rotations, turned, turned_on
+from linkwise.sim.piles.free_bodies import Bodies, BodyStates, is_pile, rotations, turned, turned_on
 from linkwise.sim.piles.island_solver import islands_of, settled
 from linkwise.sim.piles.islands import Rows, frames
 from linkwise.sim.piles.neighbours import Neighbours, PileContacts
 from linkwise.sim.progress import Progress, check_progress
-from linkwise.sim.states import Start
-from linkwise.sim.states import States as StartingStates
+from linkwise.sim.states import Start, States
 from linkwise.sim.touched import MotionContacts
 from linkwise.sim.trajectory import Trajectory
 
@@ -89,7 +88,7 @@ class PileMotionContacts(MotionContacts):
 
     @cached_property
     def places(self) -> ContactPoints:
-        """Where the points are: gap, point, normal, tangents, at every sample."""
+        """The points: gap, point, normal, tangents, at every sample."""
         normal = self._of("contact_normals", 3)
         axes = frames(normal.reshape(-1, 3)).reshape(*normal.shape, 3)
         return ContactPoints(self.gap, self._of("contact_points", 3), normal, axes[..., 1:, :], self.pair + 1)
@@ -169,7 +168,7 @@ class Pile:
         self.rules = scene.rules
         self.bodies = Bodies.of(self.model)
         self.neighbours = Neighbours(self.bodies, scene, self.model._contact_excludes)
-        self.states = States.of(self.bodies, np.asarray(self.q, float), np.asarray(self.v, float))
+        self.states = BodyStates.of(self.bodies, np.asarray(self.q, float), np.asarray(self.v, float))
         shapes = self.bodies.shapes
         self.radius = np.full(len(self.bodies.names), 1e-3)
         moving = self.neighbours.moving
@@ -190,7 +189,7 @@ class Pile:
         falling = np.sum(b.mass * (0.5 * np.sum(s.speed * s.speed, axis=1) - s.place @ b.gravity))
         return float(0.5 * turning + falling)
 
-    def contacts(self, states: States, h: float) -> PileContacts:
+    def contacts(self, states: BodyStates, h: float) -> PileContacts:
         """Contacts that a step of h may close."""
         g = float(np.linalg.norm(self.bodies.gravity))
         speed = np.linalg.norm(states.speed, axis=1) + np.linalg.norm(states.spin, axis=1) * self.radius
@@ -219,7 +218,7 @@ class Pile:
             parted = self._parted(found, gap, rows, h)
         back = R.swapaxes(1, 2)
         self.touched = touched
-        self.states = States(
+        self.states = BodyStates(
             turned_on(middle.turn, turned(back, moved[:, :3] + parted[:, :3])),
             middle.place + moved[:, 3:] + parted[:, 3:],
             turned(back, after[:, :3]),
@@ -242,7 +241,7 @@ class Pile:
         return whole[:-1]
 
     def _rows(
-        self, found: PileContacts, middle: States, R: Array, before: Array, h: float
+        self, found: PileContacts, middle: BodyStates, R: Array, before: Array, h: float
     ) -> tuple[Rows, Array, Array]:
         """Rows of contacts, their gaps at the start (m), m, and the speeds with which these open there (m), m/s."""
         bodies = self.bodies
@@ -337,7 +336,7 @@ def simulate_pile(
     check_progress(progress)
     step = 1e-3 if dt is None else dt
     check_positive(dt=step)
-    start = StartingStates(Start.of(model), q0, v0, None, None).y[0]
+    start = States(Start.of(model), q0, v0, None, None).y[0]
     pile = Pile(model, start[: model.nq], start[model.nq : model.nq + model.nv])
     check_overlap(pile, pile.rules.overlap)
     count = max(1, math.ceil(duration / step - 1e-9))
