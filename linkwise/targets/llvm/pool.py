@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from linkwise.targets.llvm import streaming
 from linkwise.targets.llvm.ir import FunctionText, LaneShape
-from linkwise.targets.llvm.program_memory import ALIKE, SLOTS, WINDOW, Words, written_once
+from linkwise.targets.llvm.program_memory import ALIKE, SLOTS, WINDOW, Words, wide_buffers, written_once
 from linkwise.trace.program import Program
 from linkwise.trace.waiting import WaitingLoop
 
@@ -391,7 +391,7 @@ class PoolWriter:
     def _rows(self, f: FunctionText, way: str, state: str, here: str, slot: str) -> None:
         """Bring rows of the caller to the own memory, or take them back."""
         listed = f", ptr {self._list(f, slot)}" if self.puts_in_order else ""
-        wide = {} if listed else streaming.wide_buffers(self.program, self.shape)
+        wide = {} if listed else wide_buffers(self.program, self.shape)
         for k, buffer in enumerate(self.program.kept):
             if not getattr(buffer, way) or not (buffer.open or buffer.size):
                 continue

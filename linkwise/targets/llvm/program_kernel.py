@@ -24,7 +24,7 @@ from linkwise.targets.llvm.binding import Machine
 from linkwise.targets.llvm.foreign_calls import ForeignEntry
 from linkwise.targets.llvm.function_plan import WHOLE
 from linkwise.targets.llvm.ir import FunctionText, LaneShape, module_text
-from linkwise.targets.llvm.program_memory import ProgramMemory, Words, used_in_place, written_once
+from linkwise.targets.llvm.program_memory import ProgramMemory, Words, used_in_place, wide_buffers, written_once
 from linkwise.targets.llvm.source import attributes, quick_module
 from linkwise.targets.llvm.statements import StatementWriter, planned_from
 from linkwise.trace.in_place import in_place
@@ -79,7 +79,7 @@ def _text(program: Program, writer: StatementWriter, shape: LaneShape) -> str:
         around = pool.PoolWriter(program, loop, shape, ENTRY)
         entry, listed = around.functions(), around.puts_in_order
     size = FunctionText(f"define i64 @{FRAME_ENTRY}()")
-    wide = {} if listed else streaming.wide_buffers(program, shape)
+    wide = {} if listed else wide_buffers(program, shape)
     past = [transpose.part(machine, shape), streaming.past(shape), streaming.stored(shape)] if wide else []
     size.do(f"ret i64 {max(writer.frame_bytes, streaming.past_bytes(shape) if wide else 0)}")
     grouped = [f for entry in sorted(writer.entries) for f in transcendental.functions(entry, machine, bits)]
@@ -123,7 +123,7 @@ def _entry(program: Program, shape: LaneShape) -> FunctionText:
     f.label("entry")
     frame_at = f.load("i64", f.address("i64", "%table", Words.FRAME), 8)
     frame = f.emit(f"getelementptr i8, ptr %scratch, i64 {frame_at}")
-    wide = streaming.wide_buffers(program, shape)
+    wide = wide_buffers(program, shape)
     far = streaming.is_far(f, wide) if wide else ""
     rows, sizes, lanes_at = [], [], []
     for k, buffer in enumerate(program.kept):

@@ -13,6 +13,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from linkwise.targets.llvm.ir import LaneShape
+from linkwise.targets.llvm.streaming import WIDE_BYTES
 from linkwise.targets.shared_places import lifetimes, places_of_buffers
 from linkwise.trace.block import Block
 from linkwise.trace.program import Angles, Buffer, Call, Program, buffer_of, places_of
@@ -69,6 +71,12 @@ def used_in_place(program: Program, buffer: Buffer, lanes: int) -> bool:
     if buffer.in_lanes:
         return True
     return lanes == 1 and buffer.load != buffer.store and not (buffer.load and buffer.name in program.written)
+
+
+def wide_buffers(program: Program, shape: LaneShape) -> dict[str, int]:
+    """Bytes of a state's row in each output of a program with loops that goes past the caches in large calls."""
+    sizes = {b.name: b.size * shape.bits // 8 for b in program.kept if b.store and not (b.load or b.open or b.in_lanes)}
+    return {name: size for name, size in sizes.items() if size >= WIDE_BYTES and shape.lanes > 1}
 
 
 _MANY = 256

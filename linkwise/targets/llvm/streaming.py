@@ -19,7 +19,6 @@ from linkwise.targets.llvm.binding import Machine
 from linkwise.targets.llvm.ir import FunctionText, LaneShape
 from linkwise.targets.llvm.transpose import part
 from linkwise.trace.block import Block
-from linkwise.trace.program import Program
 
 FAR_BYTES = 4 * 1024 * 1024
 """Results of one call, in bytes, beyond which they go past the caches."""
@@ -61,12 +60,6 @@ def skipped(program: Block, wide: dict[int, Runs]) -> frozenset[tuple[int, int]]
 
 _LINES = 8
 """Lines of each row that are put together at a time where a program has loops."""
-
-
-def wide_buffers(program: Program, shape: LaneShape) -> dict[str, int]:
-    """Bytes of a state's row in each output of a program with loops that goes past the caches in large calls."""
-    sizes = {b.name: b.size * shape.bits // 8 for b in program.kept if b.store and not (b.load or b.open or b.in_lanes)}
-    return {name: size for name, size in sizes.items() if size >= WIDE_BYTES and shape.lanes > 1}
 
 
 def past_bytes(shape: LaneShape) -> int:
