@@ -17,7 +17,7 @@ import numpy as np
 from linkwise.algorithms.kinematics import Placed
 from linkwise.algorithms.sweeps import Field
 from linkwise.contact.features import Features
-from linkwise.contact.geometry.convex_convex import closest, convex_convex
+from linkwise.contact.geometry.convex_convex import apart_between_axes, convex_convex
 from linkwise.contact.geometry.figures import figure, numbers_of
 from linkwise.contact.geometry.pairs import PAIRS, contacts, distance
 from linkwise.contact.geometry.points import UNUSED_GAP
@@ -46,9 +46,6 @@ TOUCHING = 1e-6
 
 WRITTEN_OUT = 16
 """Kept points up to which a point is put in without a loop over them."""
-
-LOOKS = 3
-"""Passes that tell whether shapes are near enough to look for their nearest points: each finds a bound from below."""
 
 MOVING = 15
 """Numbers of a moving link: origin, ω, u, ω' and a, in the world's axes."""
@@ -286,7 +283,7 @@ class Crowd:
         def are_close(state: Flat, own: Flat, first: Flat, second: Flat, A: Flat, B: Flat, *both: Flat) -> Any:
             (a, b), X = kind.shapes(first, second), _frame(A)
             limit = far(state, a, X, both)
-            return closest(a, X, b, _frame(B), passes=LOOKS, within=limit).gap < limit
+            return apart_between_axes(a, X, b, _frame(B)) < limit
 
         def step(
             state: Flat, own: Flat, first: Flat, second: Flat, A: Flat, B: Flat, *both: Flat

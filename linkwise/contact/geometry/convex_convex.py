@@ -148,6 +148,30 @@ def closest(
     return ContactPoint(gap, n, point)
 
 
+def apart_between_axes(a: Geometry, A: Placed, b: Geometry, B: Placed) -> Scalar:
+    """Less than the distance of two convex shapes: how far they are apart along the way between their axes.
+
+    Of cylinders side by side it is the distance. Shapes that are not round about an axis have their origins instead.
+    """
+    (p, d), (c, e) = (_axis(shape, X) for shape, X in ((a, A), (b, B)))
+    dd, ee, de, between = d.dot(d), e.dot(e), d.dot(e), p - c
+    crossing = dd * ee - de * de
+    skew = crossing > 1e-12 * dd * ee
+    s = clip((de * e.dot(between) - d.dot(between) * ee) / where(skew, crossing, 1.0), 0.0, 1.0)
+    on_b = c + e * along_segment(p + d * where(skew, s, 0.5), c, e)
+    on_a = p + d * along_segment(on_b, p, d)
+    n = direction(on_a - on_b, Vec.unit(2))
+    return n.dot(support(a, A, -n) - support(b, B, n))
+
+
+def _axis(shape: Geometry, X: Placed) -> tuple[Vec, Vec]:
+    """One end of a shape's axis, and the way to the other."""
+    if shape.kind not in _TURNED:
+        return X.p, Vec.zero()
+    half = X.R.column(2) * (0.5 * shape.size[1])
+    return X.p - half, half * 2.0
+
+
 def _core(shape: Geometry) -> tuple[Geometry, float]:
     """A shape without its roundness, and the radius of that."""
     if shape.kind not in _ROUND:

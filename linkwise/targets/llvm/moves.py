@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from linkwise.targets.llvm.ir import FunctionText, LaneShape
+from linkwise.targets.llvm.program_memory import Words
 from linkwise.targets.llvm.transpose import LIST
 
 
@@ -20,6 +21,30 @@ def _into_lane(
     with f.counted("%n", some=some, block=block, after="after"):
         value = f.load(element, f.address(element, row, "%i"), align)
         f.store(element, value, f.address(element, first, f.emit(f"mul i64 %i, {shape.lanes}")), align)
+
+
+def fill(f: FunctionText, shape: LaneShape, numbers: tuple[str, str, str], home: str, block: str, after: str) -> None:
+    """Write numbers (how many, their places, their values), each for all lanes, from an address on."""
+    count, places, values = numbers
+    with f.counted(count, "%n", block=block, after=after):
+        place = f.load("i64", f.address("i64", places, "%n"), 8)
+        one = f.load(shape.element, f.address(shape.element, values, "%n"), shape.bits // 8)
+        if shape.lanes > 1:
+            first = f.emit(f"insertelement {shape.real} poison, {shape.element} {one}, i64 0")
+            zeros = f"<{shape.lanes} x i32> zeroinitializer"
+            one = f.emit(f"shufflevector {shape.real} {first}, {shape.real} poison, {zeros}")
+        f.store(shape.real, one, f.address(shape.real, home, place), shape.size)
+
+
+def fill_once(shape: LaneShape, words: Words) -> FunctionText:
+    """``fill_once(scratch, table)``: numbers that are the same for all blocks of states."""
+    f = FunctionText("define internal void @fill_once(ptr noalias %scratch, ptr noalias %table) noinline #0")
+    f.label("entry")
+    kinds = zip(("i64", "ptr", "ptr"), (words.once, words.once_places, words.once_values), strict=True)
+    count, places, values = (f.load(kind, f.address(kind, "%table", word), 8) for kind, word in kinds)
+    fill(f, shape, (count, places, values), "%scratch", "fill", "done")
+    f.do("ret void")
+    return f
 
 
 def rows(shape: LaneShape, inward: bool, listed: bool = False) -> FunctionText:

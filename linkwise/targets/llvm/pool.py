@@ -12,8 +12,9 @@ would be by itself.
 
 from __future__ import annotations
 
+from linkwise.targets.llvm import streaming
 from linkwise.targets.llvm.ir import FunctionText, LaneShape
-from linkwise.targets.llvm.program_memory import ALIKE, SLOTS, WINDOW, Words
+from linkwise.targets.llvm.program_memory import ALIKE, SLOTS, WINDOW, Words, wide_buffers, written_once
 from linkwise.trace.program import Program
 from linkwise.trace.waiting import WaitingLoop
 
@@ -285,6 +286,8 @@ class PoolWriter:
         several = f.emit(f"and i1 {f.emit('icmp sgt i64 %blocks, 1')}, {f.emit(f'icmp sgt i64 {slots}, 1')}")
         stay = f.emit(f"select i1 {several}, i32 {int(STAY * lanes)}, i32 0")
         end = f"{_AROUND}, i64 %first, i64 %count)"
+        if written_once(self.program, lanes):
+            f.do("call void @fill_once(ptr %scratch, ptr %table)")
         with f.counted("%blocks", "%b", block="turn", again="turned", after="all_begun"):
             if self.puts_in_order:
                 self._order_window(f)
@@ -388,6 +391,7 @@ class PoolWriter:
     def _rows(self, f: FunctionText, way: str, state: str, here: str, slot: str) -> None:
         """Bring rows of the caller to the own memory, or take them back."""
         listed = f", ptr {self._list(f, slot)}" if self.puts_in_order else ""
+        wide = {} if listed else wide_buffers(self.program, self.shape)
         for k, buffer in enumerate(self.program.kept):
             if not getattr(buffer, way) or not (buffer.open or buffer.size):
                 continue
@@ -395,7 +399,11 @@ class PoolWriter:
             size = self._size(f, buffer.name)
             if not listed:
                 rows = f.address(self.shape.element, rows, f.emit(f"mul i64 {state}, {size}"))
-            f.do(f"call void @{way}_rows(ptr {rows}, ptr {own}, i64 {size}, i64 {here}{listed})")
+            moved = f"ptr {rows}, ptr {own}, i64 {size}, i64 {here}{listed}"
+            if way == "store" and buffer.name in wide:
+                f.do(f"call void @store_wide_rows({moved}, ptr %frame, i1 {streaming.is_far(f, wide)})")
+            else:
+                f.do(f"call void @{way}_rows({moved})")
 
 
 def _counted_up(f: FunctionText, place: str, more: str) -> str:

@@ -19,12 +19,12 @@ from numpy.typing import DTypeLike, NDArray
 
 from linkwise.targets import recycled
 from linkwise.targets import threads as split
-from linkwise.targets.llvm import binding, fastcall, kernel, moves, pool, tiers, transcendental, transpose
+from linkwise.targets.llvm import binding, fastcall, kernel, moves, pool, streaming, tiers, transcendental, transpose
 from linkwise.targets.llvm.binding import Machine
 from linkwise.targets.llvm.foreign_calls import ForeignEntry
 from linkwise.targets.llvm.function_plan import WHOLE
 from linkwise.targets.llvm.ir import FunctionText, LaneShape, module_text
-from linkwise.targets.llvm.program_memory import ProgramMemory, Words, used_in_place
+from linkwise.targets.llvm.program_memory import ProgramMemory, Words, used_in_place, wide_buffers, written_once
 from linkwise.targets.llvm.source import attributes, quick_module
 from linkwise.targets.llvm.statements import StatementWriter, planned_from
 from linkwise.trace.in_place import in_place
@@ -79,13 +79,14 @@ def _text(program: Program, writer: StatementWriter, shape: LaneShape) -> str:
         around = pool.PoolWriter(program, loop, shape, ENTRY)
         entry, listed = around.functions(), around.puts_in_order
     size = FunctionText(f"define i64 @{FRAME_ENTRY}()")
-    size.do(f"ret i64 {writer.frame_bytes}")
+    wide = {} if listed else wide_buffers(program, shape)
+    past = [transpose.part(machine, shape), streaming.past(shape), streaming.stored(shape)] if wide else []
+    size.do(f"ret i64 {max(writer.frame_bytes, streaming.past_bytes(shape) if wide else 0)}")
     grouped = [f for entry in sorted(writer.entries) for f in transcendental.functions(entry, machine, bits)]
     transposes = [] if lanes == 1 else transpose.functions(machine, shape, listed=listed)
-    functions = [*transposes, *grouped, *_moves(program, shape, listed), *made, *entry, size]
-    return f"; {program.name}, {lanes} states at a time\n" + module_text(
-        functions, [attributes(machine), *writer.tables]
-    )
+    functions = [*transposes, *grouped, *_moves(program, shape, listed), *past, *made, *entry, size]
+    attached = [attributes(machine), *(["!0 = !{i32 1}"] if wide else []), *writer.tables]
+    return f"; {program.name}, {lanes} states at a time\n" + module_text(functions, attached)
 
 
 def _moves(program: Program, shape: LaneShape, listed: bool) -> Iterator[FunctionText]:
@@ -101,6 +102,8 @@ def _moves(program: Program, shape: LaneShape, listed: bool) -> Iterator[Functio
     written = {Lookup: moves.lookup, Record: moves.record, Seek: moves.seek, Read: moves.read, Unit: moves.unit}
     written |= {ParameterRow: moves.parameter_row}
     yield from (write(shape) for kind, write in written.items() if kind in used)
+    if written_once(program, shape.lanes):
+        yield moves.fill_once(shape, Words(program))
 
 
 def _kinds(program: Program) -> set[type]:
@@ -120,6 +123,8 @@ def _entry(program: Program, shape: LaneShape) -> FunctionText:
     f.label("entry")
     frame_at = f.load("i64", f.address("i64", "%table", Words.FRAME), 8)
     frame = f.emit(f"getelementptr i8, ptr %scratch, i64 {frame_at}")
+    wide = wide_buffers(program, shape)
+    far = streaming.is_far(f, wide) if wide else ""
     rows, sizes, lanes_at = [], [], []
     for k, buffer in enumerate(program.kept):
         rows.append(f.load("ptr", f.address("ptr", "%arrays", k), 8))
@@ -129,6 +134,8 @@ def _entry(program: Program, shape: LaneShape) -> FunctionText:
         )
         sizes.append(size if buffer.open else str(buffer.size))
         lanes_at.append(f.address(shape.real, "%scratch", start))
+    if written_once(program, lanes):
+        f.do("call void @fill_once(ptr %scratch, ptr %table)")
     with f.counted("%count", step=lanes):
         f.do("%left = sub i64 %count, %i")
         f.do(f"%full = icmp sge i64 %left, {lanes}")
@@ -148,7 +155,9 @@ def _entry(program: Program, shape: LaneShape) -> FunctionText:
         pointers = ", ".join(f"ptr {p}" for p in [*passed, "%scratch", frame, "%table", "%arrays"])
         f.do(f"call void @run({pointers}, i64 %state, i64 %here)")
         for buffer, arguments in moved:
-            if buffer.store:
+            if buffer.name in wide:
+                f.do(f"call void @store_wide_rows({arguments}, ptr {frame}, i1 {far})")
+            elif buffer.store:
                 f.do(f"call void @store_rows({arguments})")
     f.do("ret void")
     return f

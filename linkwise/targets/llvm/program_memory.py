@@ -7,13 +7,17 @@ begin and end, and where the tables of called programs are.
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from linkwise.targets.llvm.ir import LaneShape
+from linkwise.targets.llvm.streaming import WIDE_BYTES
 from linkwise.targets.shared_places import lifetimes, places_of_buffers
-from linkwise.trace.program import Angles, Buffer, Program
+from linkwise.trace.block import Block
+from linkwise.trace.program import Angles, Buffer, Call, Program, buffer_of, places_of
 from linkwise.trace.waiting import WaitingLoop
 
 
@@ -37,7 +41,9 @@ class Words:
                 position += 1
         self.own_bytes, self.slots, self.common_bytes = range(position, position + 3)
         """Bytes of a block's own memory, number of blocks that wait together, and bytes before them for all blocks."""
-        self.count = position + 3
+        self.once, self.once_places, self.once_values = range(position + 3, position + 6)
+        """Numbers that are written once for all blocks: how many, where, and which."""
+        self.count = position + 6
 
     def start(self, buffer: str) -> int:
         """Beginning of the buffer, in values."""
@@ -65,6 +71,37 @@ def used_in_place(program: Program, buffer: Buffer, lanes: int) -> bool:
     if buffer.in_lanes:
         return True
     return lanes == 1 and buffer.load != buffer.store and not (buffer.load and buffer.name in program.written)
+
+
+def wide_buffers(program: Program, shape: LaneShape) -> dict[str, int]:
+    """Bytes of a state's row in each output of a program with loops that goes past the caches in large calls."""
+    sizes = {b.name: b.size * shape.bits // 8 for b in program.kept if b.store and not (b.load or b.open or b.in_lanes)}
+    return {name: size for name, size in sizes.items() if size >= WIDE_BYTES and shape.lanes > 1}
+
+
+_MANY = 256
+"""Constants among the results of a block from which on they are written once: calls for few states write them too."""
+
+
+def written_once(program: Program, lanes: int) -> dict[str, dict[int, float]]:
+    """Of buffers that one block makes, and that no block waits with, the numbers that are the same for all states."""
+    found: dict[str, dict[int, float]] = {}
+    if lanes == 1 or program.initial:
+        return found
+    loop = WaitingLoop.of(program)
+    statements = list(program.walk())
+    writers = Counter(buffer_of(place) for statement in statements for place in places_of(statement)[1])
+    apart = {b.name for b in program.buffers if b.load or b.store} | (loop.waits if loop else frozenset())
+    for statement in statements:
+        if not isinstance(statement, Call) or not isinstance(statement.code, Block):
+            continue
+        nodes = statement.code.nodes
+        for place, values in zip(statement.outputs, statement.code.results, strict=True):
+            if isinstance(place, str) and writers[place] == 1 and place not in apart:
+                own = {k: nodes[value][1] for k, value in enumerate(values) if nodes[value][0] == "const"}
+                if len(own) >= _MANY:
+                    found[place] = own
+    return found
 
 
 SLOTS = 16
@@ -105,6 +142,7 @@ class ProgramMemory:
         ]
         angles = {statement.arguments for statement in program.walk() if isinstance(statement, Angles)}
         loop = None if called or lanes == 1 else WaitingLoop.of(program)
+        constants = {} if called else written_once(program, lanes)
         starts: dict[str, int] = {}
         ends: dict[str, int] = {}
         spare: list[int] = []  # lanes beyond the last angle take part in the call: let them be ordinary
@@ -127,7 +165,9 @@ class ProgramMemory:
         apart = position  # as it is without sharing: how many blocks wait together does not hang on that
         if position * lanes * dtype.itemsize > _LARGE and not spare:
             sizes = {name: end - starts[name] for name, end in ends.items()}
-            starts |= places_of_buffers(sizes, lifetimes(program, as_a_whole=True))
+            lives = lifetimes(program, as_a_whole=True)
+            lives |= dict.fromkeys(constants, (0, len(program.statements)))
+            starts |= places_of_buffers(sizes, lives)
             position = max(starts[name] + size for name, size in sizes.items())
         self.own_bytes = -(-position * lanes * dtype.itemsize // 64) * 64
         self._rows = np.ascontiguousarray(program.rows, np.int64)
@@ -136,7 +176,13 @@ class ProgramMemory:
         values = [number.value for number in program.initial]
         self._places = np.array([*places, *spare], np.int64)
         self._values = np.array([*values, *(0.5 for _ in spare)], dtype)
+        once = [(starts[name] + k, value) for name, own in constants.items() for k, value in own.items()]
+        self._once_places = np.array([place for place, _ in once], np.int64)
+        self._once_values = np.array([value for _, value in once], dtype)
         table = np.zeros(words.count, np.int64)
+        table[words.once] = len(once)
+        table[words.once_places] = self._once_places.ctypes.data
+        table[words.once_values] = self._once_values.ctypes.data
         table[Words.ROWS] = self._rows.ctypes.data
         table[Words.PARAMETERS] = self._parameters.ctypes.data
         table[Words.INITIAL] = len(self._places)
@@ -183,4 +229,5 @@ class ProgramMemory:
     def parts(self) -> list[NDArray[Any]]:
         """All memory that compiled code reads, but for the caller's."""
         own: list[NDArray[Any]] = [self._rows, self._parameters, self._places, self._values, self.table]
+        own += [self._once_places, self._once_values]
         return own + [part for memory in self.inner for part in memory.parts]

@@ -13,6 +13,8 @@ fills its waits.
 
 Of a long piece the list is made from the order by demand alone: a third of the work, for code that takes the same time.
 
+Where in the order of the text nothing waits, as in products of tiles, it stays.
+
 Where LLVM's scheduler comes after this one, the order is by demand, and an operation that would have to wait lets some
 later ones pass: more than that it takes apart again.
 """
@@ -49,6 +51,8 @@ def schedule(nodes: Sequence[Node], chosen: Sequence[int], results: Sequence[int
     if not chosen:
         return []
     found = _Operations(nodes, chosen, results)
+    if found.flows:
+        return list(chosen)
     long = len(chosen) > LONG
     order = _List(found, found.by_demand(found.results), final=final and long).order
     if final and not long:
@@ -122,6 +126,18 @@ class _Operations:
         """A list made from an order, and the cycles that it takes with its stores and loads."""
         made = _List(self, order, final=True)
         return made.order, made.now + _MOVE * self.moves(made.order)
+
+    @property
+    def flows(self) -> bool:
+        """Whether in the order of the text no operation waits for another, and nothing that is computed in memory."""
+        now, ends = 0.0, list[float]()
+        for read, latency, cost in zip(self.reads, self.latency, self.cost, strict=True):
+            if any(ends[a] > now for a in read):
+                return False
+            ends.append(now + latency)
+            now += cost
+        found = residence((read, number, REGISTERS) for number, read in enumerate(self.reads))
+        return not found.stored
 
     @property
     def is_broad(self) -> bool:

@@ -12,14 +12,14 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import assert_never
 
-from linkwise.targets.llvm import ops, transcendental
+from linkwise.targets.llvm import moves, ops, transcendental
 from linkwise.targets.llvm.binding import Machine
 from linkwise.targets.llvm.block_code import BlockCode
 from linkwise.targets.llvm.function_plan import make_plan
 from linkwise.targets.llvm.fusing import fused
 from linkwise.targets.llvm.interpreted import InterpretedBlock
 from linkwise.targets.llvm.ir import FunctionText, LaneShape
-from linkwise.targets.llvm.program_memory import Words
+from linkwise.targets.llvm.program_memory import Words, written_once
 from linkwise.targets.llvm.schedule import REGISTERS
 from linkwise.targets.llvm.source import entries_used
 from linkwise.targets.llvm.tiers import Word
@@ -104,6 +104,7 @@ class StatementWriter:
         self.planned_from: float = planned_from(program, machine, shape) if within is None else within.planned_from
         self.vector = LaneShape(shape.bits, machine.vector_bytes * 8 // shape.bits)
         self.words = Words(program)
+        self.once = written_once(program, shape.lanes) if within is None else {}
         self.entries: set[str] = set()
         """The grouped functions that are called."""
         self.interpreted = interpreted
@@ -161,7 +162,7 @@ class StatementWriter:
         """
         uniform = frozenset(k for k, place in enumerate(call.inputs) if buffer_of(place) == PARAMETERS)
         apart = not set(call.inputs) & set(call.outputs)
-        skipped = frozenset[tuple[int, int]]() if apart else _there_already(block, call)
+        skipped = self._there_before(call) if apart else _there_already(block, call)
         key = (id(block), uniform, apart, skipped)
         if key not in self._names:
             name = self._names[key] = f"{self.name}block{len(self._names)}"
@@ -198,6 +199,13 @@ class StatementWriter:
             self.functions += functions
             self.frame_bytes = max(self.frame_bytes, frame_bytes + 64)
         return self._names[key]
+
+    def _there_before(self, call: Call) -> frozenset[tuple[int, int]]:
+        """Array and element of results that are written once for all blocks of states."""
+        named = (
+            (array, self.once.get(place, {})) for array, place in enumerate(call.outputs) if isinstance(place, str)
+        )
+        return frozenset((array, element) for array, own in named for element in own)
 
 
 def _there_already(block: Block, call: Call) -> frozenset[tuple[int, int]]:
@@ -274,17 +282,9 @@ class _RunWriter:
 
     def _initial(self) -> None:
         """Fill buffers with what they hold before the first statement, at places counted from the own memory."""
-        f, shape = self.f, self.shape
         count, places = self._word(Words.INITIAL), self._pointer(Words.INITIAL_PLACES)
         values = self._pointer(Words.INITIAL_VALUES)
-        with f.counted(count, "%n", block="initial", after="statements"):
-            place = f.load("i64", f.address("i64", places, "%n"), 8)
-            one = f.load(shape.element, f.address(shape.element, values, "%n"), shape.bits // 8)
-            if shape.lanes > 1:
-                first = f.emit(f"insertelement {shape.real} poison, {shape.element} {one}, i64 0")
-                zeros = f"<{shape.lanes} x i32> zeroinitializer"
-                one = f.emit(f"shufflevector {shape.real} {first}, {shape.real} poison, {zeros}")
-            f.store(shape.real, one, f.address(shape.real, "%own", place), shape.size)
+        moves.fill(self.f, self.shape, (count, places, values), "%own", "initial", "statements")
 
     def _place(self, place: Place) -> str:
         """Address of a place."""

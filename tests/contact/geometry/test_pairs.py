@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from linkwise.contact.geometry.convex_convex import closest
+from linkwise.contact.geometry.convex_convex import apart_between_axes, closest, convex_convex
 from linkwise.contact.geometry.pairs import PAIRS, contacts, distance, slots
 from linkwise.contact.geometry.points import UNUSED_GAP
 from tests.contact.geometry.reference import excess, numbers, placed, reach, rotation, shape, signed_distance
@@ -201,3 +201,21 @@ def test_deep_overlaps_of_cylinders_are_left_by_a_short_way(other):
         longer.append(gap / true - 1.0 if true < -1e-3 else 0.0)
     assert np.quantile(longer, 0.9) < 0.01
     assert max(longer) < 0.2
+
+
+@pytest.mark.parametrize("pair", [pair for pair in CONVEX if PAIRS[pair].function is convex_convex], ids="-".join)
+def test_between_axes_shapes_are_no_nearer_than_the_bound_says(pair):
+    a, b = (SHAPES[kind] for kind in pair)
+    rng = np.random.default_rng(5)
+    for A, B in placements(rng, a, b):
+        bound = float(apart_between_axes(a, placed(*A), b, placed(*B)))
+        assert bound <= signed_distance(a, A, b, B, starts=1, rounds=12)[0] + 1e-9
+
+
+@pytest.mark.parametrize("angle", [0.0, 1e-9, 0.3, np.pi / 2])
+def test_between_axes_cylinders_side_by_side_are_as_far_apart_as_they_are(angle):
+    a, b = shape("cylinder", 0.1, 2.0), shape("cylinder", 0.2, 3.0)
+    turned = [[np.cos(angle), 0.0, np.sin(angle)], [0.0, 1.0, 0.0], [-np.sin(angle), 0.0, np.cos(angle)]]
+    for place in ([0.0, 0.7, 0.0], [0.0, 0.7, -0.2]):
+        bound = apart_between_axes(a, placed(np.eye(3), place), b, placed(turned, [0.0, 0.0, 0.0]))
+        assert float(bound) == pytest.approx(0.4, abs=1e-9)

@@ -5,12 +5,14 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from linkwise.targets.llvm import streaming, weaving
+from linkwise.targets.llvm import binding, streaming, weaving
 from linkwise.targets.llvm.ir import LaneShape
 from linkwise.targets.llvm.kernel import BatchKernel
+from linkwise.targets.llvm.program_kernel import ProgramKernel, program_module
 from linkwise.targets.llvm.target import TARGET
 from linkwise.trace.block import ArraySpec, Block
 from linkwise.trace.interpreter import interpret
+from linkwise.trace.program import Buffer, Call, For, Program
 
 N_IN = 5
 
@@ -89,3 +91,35 @@ def test_results_at_odd_addresses(dtype: type, far: bool, monkeypatch: pytest.Mo
             assert np.array_equal(wide, expected)
             assert (room[: 64 + shift] == 0xAB).all()
             assert (room[64 + shift + expected.nbytes :] == 0xAB).all()
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize("size", [600, 613])
+def test_wide_outputs_of_programs_with_loops(dtype: type, size: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Rows that begin anywhere in a line, and at addresses that are no multiple of a number."""
+    monkeypatch.setattr(streaming, "FAR_BYTES", 0)
+    monkeypatch.setenv("LINKWISE_CACHE", "0")
+    block = Block(
+        "rows",
+        tuple(("input", 0, k) for k in range(N_IN)),
+        (ArraySpec("x", (N_IN,)),),
+        (ArraySpec("y", (size,)),),
+        (tuple(k % N_IN for k in range(size)),),
+    )
+    program = Program(
+        "rows",
+        (Buffer("x", N_IN, load=True, shape=(N_IN,)), Buffer("y", size, store=True, shape=(size,))),
+        (For(1, (Call(block, ("x",), ("y",)),)),),
+    )
+    assert "call void @lanes_to_rows_past" in program_module(program, binding.host(), 64, 8)
+    kernel = ProgramKernel.build(program, dtype)
+    item = np.dtype(dtype).itemsize
+    for count in (1, 16, 33):
+        x = np.random.default_rng(1).uniform(-1, 1, size=(count, N_IN)).astype(dtype)
+        for shift in (0, item, 5 * item, 3):
+            room = np.full((count * size + 16) * item, 0xEE, np.uint8)
+            y = room[shift : shift + count * size * item].view(dtype).reshape(count, size)
+            kernel.evaluate([x], [y], count)
+            np.testing.assert_array_equal(y, x[:, np.arange(size) % N_IN])
+            assert (room[:shift] == 0xEE).all()
+            assert (room[shift + count * size * item :] == 0xEE).all()
