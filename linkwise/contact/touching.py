@@ -40,6 +40,7 @@ class Touch:
         is_plane: whether the second shape is a plane, z = 0 in its own frame.
         friction: factor on that of the material.
         along: the place whose axes the direction of friction is in; that of the second shape if not given.
+        size: m, how far what touches on the smaller of the two bodies extends.
     """
 
     a: Place
@@ -52,6 +53,7 @@ class Touch:
     is_plane: bool = False
     friction: Scalar = 1.0
     along: Place | None = None
+    size: float = 0.1
 
     @property
     def rows(self) -> int:
