@@ -15,6 +15,7 @@ from linkwise.contact.features import Features
 from linkwise.contact.geometry.pairs import contacts
 from linkwise.contact.geometry.points import Contacts
 from linkwise.contact.geometry.selection import meetings
+from linkwise.contact.geometry.supports import radius_about_origin
 from linkwise.contact.joint_rows import joint_rows
 from linkwise.contact.touching import Touch, rows_of_material
 from linkwise.dataclass import dataclass, replace
@@ -278,7 +279,16 @@ def _touch(meeting: Meeting, tree: Tree, friction: Scalar, mass: float) -> Touch
     a = _on_link(tree, meeting.body, meeting.shape)
     is_plane = meeting.other_shape.kind == "plane"
     along = a if meeting.along_first else b
-    return Touch(a, b, points, meeting.points, meeting.material, surface, meeting.name, is_plane, friction, along, mass)
+    size = min(_extent(body) for body in (meeting.body, other) if body is not None)
+    given = a, b, points, meeting.points, meeting.material, surface, meeting.name, is_plane, friction, along, mass, size
+    return Touch(*given)
+
+
+def _extent(body: Body) -> float:
+    """Distance of the farthest point of a body's shapes from the middle of their origins, m."""
+    places = np.array([[row[3] for row in shape.placement[:3]] for shape in body.collisions])
+    radii = [float(radius_about_origin(shape)) for shape in body.collisions]
+    return float((np.linalg.norm(places - places.mean(axis=0), axis=1) + radii).max())
 
 
 _FLAT = ("plane", "box", "convex", "heightfield", "terrain")

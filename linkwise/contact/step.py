@@ -87,8 +87,8 @@ _TOLD, _TOLD_SINGLE = 1e-10, 1e-6
 BLOW = 2e-8
 """m: the change of a velocity in a step, times the step, from which on surfaces count as striking each other."""
 
-AS_NEAR = 1e-5
-"""m, of gaps at the end of a step: points that come farther than this count for less than half where others close."""
+AS_NEAR = 6.7e-5
+"""Of the size of what touches, a gap at the end of a step: points that come farther count for less than half."""
 
 
 class AccountedStep(NamedTuple):
@@ -387,7 +387,7 @@ class MiddleOfStep:
                     forces = [force for _, force in list(point.directions())[1:3]]
                     slip = [row.of(self.before) + b for row, b in zip(own, bare, strict=True)]
                     sliding.setdefault(_shared_by(point, own[0], len(found)), []).append(
-                        _Sliding(len(found), slip, forces, turn.slip, point.gap + way)
+                        _Sliding(len(found), slip, forces, turn.slip, self._ahead(len(self.normals) - 1, approach))
                     )
                     self.slips[len(found)] = [a + b for a, b in zip(slip, bare, strict=True)]
                 found.append(Cone(own, tuple(bare), "disk", radius, place, links=links))
@@ -398,6 +398,11 @@ class MiddleOfStep:
         found += self.joints.cones(self.pulled.pulls.count, recovery)
         self.all_cones = found
         return found
+
+    def _ahead(self, k: int, approach: Scalar) -> Scalar:
+        """Of a point the gap at the end of the step, if nothing acted, over the size of what touches."""
+        point = self.points[k]
+        return (point.gap + 0.5 * self.h * approach) * (1.0 / point.touch.size)
 
     def _pivots(self) -> list[Scalar]:
         """Of each point how much of its approach in the middle turning alone accounts for.
@@ -420,7 +425,7 @@ class MiddleOfStep:
                 continue
             both, square, off = 0.0, 0.0, 0.0
             for k in places:
-                turn, near = self.turns[k].along_normal, nearness(self.points[k].gap + 0.5 * self.h * approaches[k])
+                turn, near = self.turns[k].along_normal, nearness(self._ahead(k, approaches[k]))
                 weighted = near * turn
                 both, square = both + weighted * approaches[k], square + weighted * turn
                 off = off + near * self.turns[k].off
@@ -660,7 +665,7 @@ class _Sliding(NamedTuple):
         slip: along them in the middle, at the velocity of the start.
         forces: their directions.
         turning: of slip, what turning alone accounts for.
-        ahead: the gap at the end, if nothing acted.
+        ahead: the gap at the end, if nothing acted, over the size of what touches.
     """
 
     place: int
@@ -699,7 +704,7 @@ def _turned(points: Sequence[_Sliding]) -> Iterator[tuple[int, list[Scalar]]]:
 
 
 def nearness(ahead: Scalar) -> Scalar:
-    """How much a point counts among others, by its gap at the end of the step if nothing acted: one where it closes."""
+    """How much a point counts among others, by :meth:`MiddleOfStep._ahead`: one where its surfaces close."""
     apart = maximum(ahead, 0.0) * (1.0 / AS_NEAR)
     return 1.0 / (1.0 + (apart * apart) * (apart * apart))
 

@@ -41,6 +41,7 @@ class Touch:
         friction: factor on that of the material.
         along: the place whose axes the direction of friction is in; that of the second shape if not given.
         mass: of all bodies of the mechanism, kg.
+        size: m, how far what touches on the smaller of the two bodies extends.
     """
 
     a: Place
@@ -54,6 +55,7 @@ class Touch:
     friction: Scalar = 1.0
     along: Place | None = None
     mass: float = 0.0
+    size: float = 0.1
 
     @property
     def rows(self) -> int:

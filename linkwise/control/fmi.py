@@ -84,7 +84,7 @@ def to_fmu(
         model: the mechanism, without closures.
         path: ``.fmu``.
         q0: start (nq); the model's own start if not given.
-        v0: start (nv); at rest if not given; without q0, ``model.start_velocity``.
+        v0: start (nv); at rest if not given; without q0, as ``model.start`` has it.
         actuated: names of the joints that are inputs, as for :meth:`linkwise.Model.state_space`.
         outputs: ``outputs(model, q, v, tau)`` returns numbers by name: further outputs, traced.
         step: the longest step of co-simulation, s: classical Runge-Kutta.
@@ -112,7 +112,7 @@ def to_fmu(
 
 def _start(model: Model, q0: ArrayLike | None, v0: ArrayLike | None) -> Array:
     q = np.asarray(model.start if q0 is None else q0, float)
-    at_rest = np.zeros(model.nv) if q0 is not None else model.start_velocity
+    at_rest = np.zeros(model.nv) if q0 is not None else model._start_velocity
     v = at_rest if v0 is None else np.asarray(v0, float)
     if q.shape != (model.nq,) or v.shape != (model.nv,):
         raise InputError(

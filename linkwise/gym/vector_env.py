@@ -45,7 +45,7 @@ class VectorEnv(gymnasium.vector.VectorEnv[Array, ArrayLike, Array]):
         done: whether the episode ends there (``terminated``); if None, it never does.
         dt: of a step, s.
         reset: of the model and :class:`Draws`: q and v at the beginning of an episode and, if there is a goal, its
-            numbers. If None, ``model.start`` and ``model.start_velocity``.
+            numbers. If None, ``model.start`` with its velocity.
         act: joint forces (nv) of a moment with its action; if None, the action is these.
         actions: bounds ``(low, high)`` of an action, arrays of one length; a number n stands for n between -1 and 1.
             If neither these nor choices are given, effort limits bound all joint forces.
@@ -122,7 +122,7 @@ class VectorEnv(gymnasium.vector.VectorEnv[Array, ArrayLike, Array]):
             reward,
             done or (lambda now: False),
             act,
-            reset or (lambda model, draws: (model.start, model.start_velocity)),
+            reset or (lambda model, draws: (model.start, model._start_velocity)),
             table,
             size,
             self.dt,

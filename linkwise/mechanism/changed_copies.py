@@ -218,7 +218,7 @@ class ChangedCopies:
     ) -> Self:
         """A copy with a configuration of this name: q (nq), or a mapping of joints to their coordinates.
 
-        ``v`` (nv, or likewise) is the velocity of a motion that begins there: see :attr:`Model.start_velocity`.
+        ``v`` (nv, or likewise) is the velocity of a motion that begins there: see :attr:`Model.start`.
         """
         chosen = configuration_of(self._mechanism, str(name), q)
         moving = () if v is None else velocity_of(self._mechanism, str(name), v)

@@ -86,7 +86,8 @@ class Closures(ConfigurationSpace):
 
         The one named ``"start"``; else the first that has a name (a keyframe of a file); else a file's own,
         ``"initial"`` (``qpos0`` of MJCF); else :meth:`neutral`. Moved into the joint limits where it lies beyond them,
-        and closed.
+        and closed. Simulations that are given neither q0 nor v0 begin with its velocity, if it has one:
+        ``model.configurations.velocity(name)``, the ``qvel`` of a keyframe.
         """
         chosen = self._start_name
         q = nearest_within(self, self.neutral() if chosen is None else self.configurations[chosen])
@@ -100,11 +101,8 @@ class Closures(ConfigurationSpace):
         return q
 
     @property
-    def start_velocity(self) -> Array:
-        """The velocity (nv) that a simulation begins with where neither q0 nor v0 is given.
-
-        That of the configuration that :attr:`start` is, if one was given with it (``qvel`` of a keyframe); else zero.
-        """
+    def _start_velocity(self) -> Array:
+        """The velocity (nv) that was given with the configuration that :attr:`start` is; else zero."""
         name = self._start_name
         found = None if name is None else self.configurations.velocity(name)
         return np.zeros(self.nv) if found is None else found

@@ -184,7 +184,7 @@ def simulate(
     Args:
         model: the mechanism.
         q0: configuration(s) at the start (..., nq); :attr:`Model.start` if not given.
-        v0: velocities at the start (..., nv); zero if not given; without q0, :attr:`Model.start_velocity`.
+        v0: velocities at the start (..., nv); zero if not given; without q0, that of :attr:`Model.start`.
         duration: s.
         dt: the step in s of a fixed-step method (made a little smaller where it does not divide the duration; 1e-3 if
             not given); the first step tried by an adaptive one.

@@ -46,7 +46,7 @@ class Simulation:
     Args:
         model: the mechanism.
         q0: configuration(s) at the start (..., nq); :attr:`Model.start` if not given.
-        v0: velocities at the start (..., nv); zero if not given; without q0, :attr:`Model.start_velocity`.
+        v0: velocities at the start (..., nv); zero if not given; without q0, that of :attr:`Model.start`.
         dt: the step in s of a fixed-step method, made smaller where it does not divide a piece.
         method: the integrator; adaptive ones go on with the step they had. None: ``"moreau"`` where rigid bodies touch,
             as in :func:`linkwise.simulate`, and ``"rk4"`` elsewhere.

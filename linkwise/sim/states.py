@@ -74,7 +74,7 @@ class States:
     ) -> None:
         model = start.model
         if q0 is None:
-            q0, v0 = model.start, model.start_velocity if v0 is None else v0
+            q0, v0 = model.start, model._start_velocity if v0 is None else v0
         single = start.any_precision and all(
             getattr(array, "dtype", None) == np.float32 for array in (q0, v0, p, x0) if array is not None
         )

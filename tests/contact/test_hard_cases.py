@@ -413,3 +413,19 @@ def test_rods_that_friction_wedges_obey_all_laws(friction: float, restitution: f
     assert np.abs(motion.contacts.residual[..., 0]).max() < 1e-8
     assert np.abs(motion.contacts.force).max() < 2e4
     assert np.diff(energy, axis=1).max() < 1e-9
+
+
+@pytest.mark.parametrize("scale", [0.01, 10.0])
+def test_what_tumbles_does_so_at_any_size(scale: float) -> None:
+    """Lengths and the squares of times ten times as large: after 400 steps they differed by 4e-3 of the size."""
+
+    def thrown(s: float) -> np.ndarray:
+        b, root, turn = lw.ModelBuilder("tin"), np.sqrt(s), np.array([0.9, 0.3, 0.2, 0.1])
+        b.add_body("tin", joint=lw.Free(), shape=lw.shapes.cylinder(0.1 * s, 0.1 * s, density=500.0))
+        model = b.build().with_contacts(lw.Ground(), material=lw.Material(friction=0.5))
+        q0 = [*(turn / np.linalg.norm(turn)), 0.0, 0.0, 0.25 * s]
+        v0 = [1.0 / root, 2.0 / root, 1.0 / root, 0.5 * root, 0.0, 0.0]
+        motion = lw.simulate(model, q0, v0, duration=0.8 * root, dt=2e-3 * root, method="moreau")
+        return motion.q[-1] / [1, 1, 1, 1, s, s, s]
+
+    np.testing.assert_allclose(thrown(scale), thrown(1.0), atol=1e-4)

@@ -553,7 +553,7 @@ def test_motions_begin_with_the_velocity_of_their_keyframe(tmp_path):
     model = lw.loads(MOVING)
     there = mujoco.MjModel.from_xml_string(MOVING)
     q, v = from_mujoco(model, there.key_qpos[1], there.key_qvel[1])
-    np.testing.assert_allclose(model.start_velocity, v, atol=1e-15)
+    np.testing.assert_allclose(model.configurations.velocity("start"), v, atol=1e-15)
     assert model.configurations.velocity("still") is None and model.configurations.velocity("initial") is None
     motion = lw.simulate(model, duration=0.01)
     np.testing.assert_allclose(np.r_[motion.q[0], motion.v[0]], np.r_[q, v], atol=1e-15)
@@ -561,10 +561,10 @@ def test_motions_begin_with_the_velocity_of_their_keyframe(tmp_path):
     for ending in (".lw.json", ".xml"):
         model.save(tmp_path / f"again{ending}")
         again = lw.load(tmp_path / f"again{ending}")
-        np.testing.assert_allclose(again.start_velocity, v, atol=1e-14)
+        np.testing.assert_allclose(again.configurations.velocity("start"), v, atol=1e-14)
         assert again.configurations.velocity("still") is None
-    mirrored = model.mirrored("xz")
-    np.testing.assert_allclose(mirrored.start_velocity, model.mirrored_state("xz", q, v)[1], atol=1e-15)
-    np.testing.assert_array_equal(model.with_configuration("start", q).start_velocity, 0.0)
+    mirrored = model.mirrored("xz").configurations.velocity("start")
+    np.testing.assert_allclose(mirrored, model.mirrored_state("xz", q, v)[1], atol=1e-15)
+    assert model.with_configuration("start", q).configurations.velocity("start") is None
     swung = model.with_configuration("start", q, {"hip": [2.0]})
-    np.testing.assert_array_equal(swung.start_velocity, 2.0 * np.eye(10)[6])
+    np.testing.assert_array_equal(swung.configurations.velocity("start"), 2.0 * np.eye(10)[6])

@@ -98,7 +98,7 @@ def run_simulate(options: Namespace) -> None:
     _check_instants(options)
     model = load_model(options)
     q0 = _own_start(model) if options.q0 is None else configuration(model, options.q0, "--q0")
-    at_rest = np.zeros(model.nv) if options.q0 is not None else model.start_velocity
+    at_rest = np.zeros(model.nv) if options.q0 is not None else model._start_velocity
     v0 = at_rest if options.v0 is None else per_freedom(model, options.v0, "--v0")
     if model.closures:
         q0 = _assembled(model, q0)
