@@ -372,29 +372,23 @@ class Response:
         V: Sequence[Scalar],
         impulses: Sequence[Scalar],
         rules: ContactRules,
-        eased: Callable[[Scalar], Response] | None = None,
+        eased: Response | None = None,
     ) -> tuple[list[Scalar], list[Scalar]]:
-        """Impulses that obey all laws, and V with them; where there are none, those of laws that are ``eased``.
-
-        These are asked for whether a state has eased laws; such a state begins anew, without impulses.
-        """
-        if eased is None or rules.rounds == 1:
-            return self._found(V, impulses, rules)
+        """Impulses that obey all laws, and V with them; where there are none, those of ``eased`` laws, found anew."""
         n = len(V)
         free = [a - b for a, b in zip(V, self.pushed([0.0] * n, impulses), strict=True)]
+        V, found = self._found(V, impulses, rules)
+        if eased is None or rules.rounds == 1:
+            return V, found
         limit = by_digits(self.slopes[0], UNSOLVED, UNSOLVED_SINGLE)
-        begin = [*free, *([0.0] * len(impulses))]
 
-        def attempt(state: list[Scalar]) -> list[Scalar]:
-            is_eased = state[-2] > 0.5
-            laws = eased(is_eased)
-            V, found = laws._found(state[:n], state[n:-2], rules)
-            again = (laws.signorini(V, found) > limit) & (state[-2] < 0.5)
-            following = [where(again, a, b) for a, b in zip(begin, [*V, *found], strict=True)]
-            return [*following, where(again, 1.0, state[-2]), where(again, 0.0, 1.0)]
+        def anew(state: list[Scalar]) -> list[Scalar]:
+            V, found = eased._found(free, [0.0] * len(impulses), rules)
+            return [*V, *found, 0.0]
 
-        last = repeated_while(lambda state: state[-1] < 0.5, attempt, [*V, *impulses, 0.0, 0.0])
-        return last[:n], last[n:-2]
+        asked = where(self.signorini(V, found) > limit, 1.0, 0.0)
+        last = repeated_while(lambda state: state[-1] > 0.5, anew, [*V, *found, asked])
+        return last[:n], last[n:-1]
 
     def signorini(self, V: Sequence[Scalar], impulses: Sequence[Scalar]) -> Scalar:
         """The largest residual of Signorini's condition, m/s."""

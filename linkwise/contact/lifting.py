@@ -17,7 +17,7 @@ from linkwise.algorithms.sweeps import Field
 from linkwise.contact.geometry.points import length
 from linkwise.contact.touching import PlacedPoint, Touch, frames_passed, placed_points
 from linkwise.mechanism.tree import Link, Tree
-from linkwise.spatial.scalar import Scalar, by_digits, maximum, waypoint, where
+from linkwise.spatial.scalar import Scalar, by_digits, is_zero, maximum, waypoint, where
 from linkwise.spatial.vectors import Vec
 
 Flat = Sequence[Scalar]
@@ -147,19 +147,34 @@ def root_of(tree: Tree, link: Link) -> Link:
     return root
 
 
-def least_responses(tree: Tree, touches: Sequence[Touch]) -> dict[int, Scalar]:
+def least_responses(tree: Tree, touches: Sequence[Touch], q: Flat) -> dict[int, Scalar]:
     """How far a normal answers to an impulse at the least, 1/kg, by the identity of what may touch.
 
-    To what does not hang on it, what flies always answers as its whole mass does or more, and is left out.
+    To what does not hang on it, what flies always answers as its whole mass does or more, and so does what slides two
+    ways before it turns, as planar walkers do. These are left out.
     """
     masses, found = masses_that_fly(tree), {}
     for touch in touches:
         roots = [root_of(tree, link).index for link in touch.links]
-        if len(roots) == 2 and roots[0] == roots[1] in masses:
+        is_one_tree = len(roots) == 2 and roots[0] == roots[1]
+        if is_one_tree and roots[0] in masses:
             found[id(touch)] = LEAST_WITHIN / masses[roots[0]]
-        elif masses.keys().isdisjoint(roots):
+        elif is_one_tree or not any(
+            root in masses or _slides(tree, link, q) > 1 for root, link in zip(roots, touch.links, strict=True)
+        ):
             found[id(touch)] = LEAST_HELD / max(touch.mass, 1e-30)
     return found
+
+
+def _slides(tree: Tree, link: Link, q: Flat) -> int:
+    """Freedoms from the world on along which a link and all before it slide, up to the first joint that turns."""
+    count = 0
+    for up in reversed(list(tree.ancestors(link))):
+        turns = [not all(is_zero(x) for x in column.ang) for column in up.S(q)]
+        count += turns.count(False)
+        if any(turns):
+            break
+    return count
 
 
 def masses_that_fly(tree: Tree) -> dict[int, Scalar]:

@@ -269,7 +269,7 @@ class MiddleOfStep:
         self, response: Response, V: Flat, impulses: Flat, nu: Field[Any], mean: Flat, rules: ContactRules
     ) -> Velocities:
         """The solution of all cones, found from some V and impulses."""
-        V, found = response.solved(V, impulses, rules, self.eased if self.held_normals else None)
+        V, found = response.solved(V, impulses, rules, self.eased(response))
         pushed = self.pushed(nu, found)
         self.held = pushed[len(self.before) :]
         v = [a + b for a, b in zip(self.v, self.moved(nu, pushed), strict=True)]
@@ -279,22 +279,17 @@ class MiddleOfStep:
         width = rules.width_of_derivatives
         return Velocities(*self.solution.of_cones(v, mean, kept, response, V, found, width))
 
-    def eased(self, is_eased: Scalar) -> Response:
-        """The cones for states whose surfaces need not part, where friction wedges several points against another.
+    def eased(self, response: Response) -> Response | None:
+        """The same cones where surfaces need not part, for states in which friction wedges several points; None: none.
 
         There normals give way a little, too: what is wedged has some impulse then, and not any.
         """
-
-        def easy(cone: Cone, slope: Scalar, drift: Scalar) -> Cone:
-            bias = maximum(cone.bias[0] + drift, 0.0) - drift
-            give = cone.compliance + where(is_eased, WEDGED * slope, 0.0)
-            return replace(cone, bias=(where(is_eased, bias, cone.bias[0]),), compliance=give)
-
-        strict = Response(self.all_cones, self.Lambda)
-        cones = [
-            easy(cone, slope, self.held_normals[k]) if k in self.held_normals else cone
-            for k, (cone, slope) in enumerate(zip(self.all_cones, strict.slopes, strict=True))
-        ]
+        if not self.held_normals:
+            return None
+        cones = list(response.cones)
+        for k, drift in self.held_normals.items():
+            bias = maximum(cones[k].bias[0] + drift, 0.0) - drift
+            cones[k] = replace(cones[k], bias=(bias,), compliance=cones[k].compliance + WEDGED * response.slopes[k])
         return Response(cones, self.Lambda)
 
     def _gained(self, nu: Field[Any]) -> tuple[list[Scalar], list[Scalar]]:
@@ -349,7 +344,7 @@ class MiddleOfStep:
         self.expanding: dict[int, Scalar] = {}
         """Of normals that bounce by Poisson's law, which part of their impulse of compression they get once more."""
         sliding: dict[Any, list[_Sliding]] = {}
-        least = least_responses(self.tree, self.touches)
+        least = least_responses(self.tree, self.touches, self.q)
         for point, turn, pivots in zip(self.points, self.turns, self._pivots(), strict=True):
             m = point.touch.material
             drifts = iter(point.drifts())
