@@ -130,6 +130,16 @@ def own_efforts(link: Link, tau: Flat) -> Flat:
     return [0.0] * link.joint.nv if link.is_mimic else link.rates(tau)
 
 
+def without_rotors(tree: Tree, tau: Flat, vdot: Flat) -> list[Scalar]:
+    """Joint forces less what rotors take of them for some rates of velocities."""
+
+    def left(link: Link) -> list[Scalar]:
+        efforts = zip(own_efforts(link, tau), link.armature, link.rates(vdot), strict=True)
+        return [t - J * x for t, J, x in efforts]
+
+    return of_freedoms(tree, each(tree, left))
+
+
 def of_freedoms(tree: Tree, field: Field[list[Scalar]]) -> list[Scalar]:
     """A vector over the freedoms from a number for each axis: that of the joint which others follow."""
     return generalized(tree, each(tree, lambda link: [0.0] * link.joint.nv if link.is_mimic else field[link]))

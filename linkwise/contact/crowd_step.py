@@ -10,6 +10,7 @@ that was there in the step before begins with the impulse it had, in whatever pl
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any, NamedTuple
 
 from linkwise.algorithms.articulated import articulate, innovate
@@ -18,8 +19,8 @@ from linkwise.algorithms.equations import Constraint
 from linkwise.algorithms.inverse_dynamics import Forces, needed_forces
 from linkwise.algorithms.kinematics import at_rest, next_motion, placed, velocities
 from linkwise.algorithms.mass_matrix import mass_matrix
-from linkwise.algorithms.pulls import own_efforts
-from linkwise.algorithms.sweeps import Field, outward
+from linkwise.algorithms.pulls import own_efforts, without_rotors
+from linkwise.algorithms.sweeps import Field, each, outward
 from linkwise.contact.along_rows import AlongRows
 from linkwise.contact.crowd import MOVING, Crowd, KeptPoint, Moving, is_held, long
 from linkwise.contact.crowd_rows import Folded, arm_of, columns_of, grips_of, remembered, same_number, used_of, ways
@@ -189,8 +190,10 @@ class MiddleOfCrowd:
         """The velocity at the end without impulses, and the mean one that bias forces are taken at."""
         mean, free = self.v, self.v
         for left in reversed(range(passes)):
-            b = needed_forces(self.tree, self.q, mean, carry_rates(self.tree, mean), f_ext)
-            nu = innovate(self.tree, self.q, self.axes, lambda link: own_efforts(link, tau), b)
+            turning = carry_rates(self.tree, mean)
+            b = needed_forces(self.tree, self.q, mean, turning, f_ext)
+            own = each(self.tree, partial(own_efforts, tau=without_rotors(self.crowd.tree, tau, turning)))
+            nu = innovate(self.tree, self.q, self.axes, own.__getitem__, b)
             free = [a + x for a, x in zip(self.v, self.held.gained(nu, self.h), strict=True)]
             if left:
                 mean = [0.5 * (a + b) for a, b in zip(self.v, begin.foreseen(free), strict=True)]

@@ -26,7 +26,7 @@ from linkwise.algorithms.configuration import carry_rates, difference
 from linkwise.algorithms.factors import Multipliers
 from linkwise.algorithms.inverse_dynamics import Forces, external_force, needed_forces
 from linkwise.algorithms.linearized_inverse import linearized_inverse
-from linkwise.algorithms.pulls import of_freedoms, own_efforts
+from linkwise.algorithms.pulls import of_freedoms, own_efforts, without_rotors
 from linkwise.algorithms.sweeps import Field, each, inward
 from linkwise.contact.cones import Response, changed
 from linkwise.mechanism.tree import Link
@@ -144,11 +144,12 @@ class Solution:
         m, h = self.middle, self.span
         turning = carry_rates(m.tree, mean)
         vdot = [a + b / h for a, b in zip(turning, x, strict=True)]
+        efforts = without_rotors(m.bare, self.tau, turning)
         needed = needed_forces(self.pulling, m.q, mean, vdot, self._acting(pushed))
 
         def balance(link: Link, outboard: Force) -> tuple[Force, list[Scalar]]:
             f = outboard + needed[link]
-            own = [tau - s.dot(f) for s, tau in zip(link.S(m.q), own_efforts(link, self.tau), strict=True)]
+            own = [tau - s.dot(f) for s, tau in zip(link.S(m.q), own_efforts(link, efforts), strict=True)]
             return link.phi(m.q) @ f, self._pushed(link, own, x, pushed)
 
         return inward(self.tree, balance, Force.zero())
@@ -177,7 +178,7 @@ class Solution:
         change = self._passed(each(self.tree, lambda link: [changed(a) for a in forces[link]]))
         outside = external_force(self.tree, self.q, each(self.tree, lambda link: Force.of(change[link])))
         efforts = []
-        for i, tau in enumerate(self.tau):
+        for i, tau in enumerate(without_rotors(m.bare, self.tau, turning)):
             needed = hold(lin.tau[i]) - outside[i]
             for matrix, numbers in zip((lin.dq, lin.dv, lin.dvdot), moved, strict=True):
                 for entry, change in zip(matrix[i], numbers, strict=True):

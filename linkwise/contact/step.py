@@ -31,7 +31,7 @@ from linkwise.algorithms.configuration import carried, carry, carry_rates
 from linkwise.algorithms.equations import Constraint
 from linkwise.algorithms.inverse_dynamics import Forces, needed_forces
 from linkwise.algorithms.kinematics import Placed, placed, velocities
-from linkwise.algorithms.pulls import joined, of_freedoms, own_efforts
+from linkwise.algorithms.pulls import joined, of_freedoms, own_efforts, without_rotors
 from linkwise.algorithms.sweeps import Field, each
 from linkwise.contact import lifting
 from linkwise.contact.cones import Cone, Response, Row
@@ -212,7 +212,7 @@ class MiddleOfStep:
         constraints: Sequence[Constraint] = (),
         t: Scalar = 0.0,
     ) -> None:
-        self.h, self.touches = h, touches
+        self.h, self.touches, self.bare = h, touches, tree
         self.tree = tree if implicit is None else stiffened(tree, implicit)
         half = [0.5 * h * x for x in v]
         self.q = waypoint(carry(tree, q, half))
@@ -253,8 +253,9 @@ class MiddleOfStep:
 
     def free_velocities(self, mean: Flat, tau: Flat, f_ext: Forces) -> tuple[list[Scalar], Field[Any]]:
         """Velocities along the pulls without impulses, where bias forces are those of a mean velocity, and ν."""
-        b = needed_forces(self.tree, self.q, mean, carry_rates(self.tree, mean), f_ext)
-        nu = innovate(self.tree, self.q, self.axes, lambda link: own_efforts(link, tau), b)
+        turning = carry_rates(self.tree, mean)
+        b, efforts = needed_forces(self.tree, self.q, mean, turning, f_ext), without_rotors(self.bare, tau, turning)
+        nu = innovate(self.tree, self.q, self.axes, lambda link: own_efforts(link, efforts), b)
         gained, held = self._gained(nu)
         felt = self.holding.felt(self.holding.impulses(held, [0.0] * len(gained)))
         return [a + b + c for a, b, c in zip(self.before, gained, felt, strict=True)], nu

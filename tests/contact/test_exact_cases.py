@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 from scipy.integrate import solve_ivp
@@ -210,3 +212,23 @@ def test_what_slips_between_flat_jaws_slides_straight_on(fixed: bool) -> None:
     apart = [-0.03 - 0.01 * k for k in range(len(names))]
     closing = lw.simulate(model, [*apart, *q0[len(apart) :]], duration=2 * t, **options)
     np.testing.assert_allclose(closing.q[-1, len(names) :][:4], [1, 0, 0, 0], atol=1e-6)
+
+
+@pytest.mark.parametrize("solver", ["dual", "primal"])
+def test_what_flies_with_rotors_flies_as_by_other_methods(solver: Any) -> None:
+    """Velocities of a step are carried along, and rotors with them: their momentum was left where it pointed."""
+    b = lw.ModelBuilder("rotors")
+    given: dict[str, Any] = {
+        "mass": 2.0,
+        "inertia": np.diag([0.02, 0.03, 0.04]),
+        "collisions": [shape("sphere", (0.1,))],
+    }
+    b.add_body("body", joint=lw.Free(), armature=[0.1, 0.2, 0.05, 0.5, 0.1, 0.3], **given)
+    bare = b.build()
+    model = bare.with_contacts(lw.Ground(), rules=lw.ContactRules(solver=solver))
+    q0, v0 = [1.0, 0, 0, 0, 0, 0, 9.0], [1.0, -2.0, 3.0, 0.5, 1.0, -0.7]
+    exact = lw.simulate(bare, q0, v0, duration=0.5, method="dop853", rtol=1e-11)
+    motion = lw.simulate(model, q0, v0, duration=0.5, dt=1e-3, method="moreau")
+    np.testing.assert_allclose(motion.q[-1], exact.q[-1], atol=1e-5)
+    np.testing.assert_allclose(motion.v[-1], exact.v[-1], atol=1e-5)
+    assert np.abs(motion.energy - motion.energy[0]).max() < 1e-4
