@@ -7,6 +7,7 @@ from campaign.trials.bounds import Bounds
 from campaign.trials.calls import Calls
 from campaign.trials.captures import Captures
 from campaign.trials.collections import Collections
+from campaign.trials.contacts import Contacts
 from campaign.trials.device import Device
 from campaign.trials.edges import Edges
 from campaign.trials.exports import Exports
@@ -37,6 +38,7 @@ KINDS: dict[str, Trial] = {
         Exports(),
         States(),
         Edges(),
+        Contacts(),
         Memory(),
         Device(),
     )

@@ -24,6 +24,7 @@ SLICE = {
     "exports": 20,
     "states": 2 * 16_384,
     "edges": 10,
+    "contacts": 4,
     "memory": 20,
     "device": 1,
 }
