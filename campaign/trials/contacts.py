@@ -44,7 +44,7 @@ class Scene:
 
 def shape(rng: np.random.Generator, name: str) -> lw.Geometry:
     """Any shape of a body."""
-    kind = str(rng.choice(["sphere", "box", "capsule", "cylinder", "ellipsoid", "convex"]))
+    kind: Any = str(rng.choice(["sphere", "box", "capsule", "cylinder", "ellipsoid", "convex"]))
     rpy = rng.uniform(-3.0, 3.0, 3) * (rng.random() < 0.6)
     pose = lw.transform(xyz=rng.normal(size=3) * 0.2 * (rng.random() < 0.7), rpy=rpy)
     a, b, c = map(float, rng.uniform(0.03, 0.3, 3))
@@ -52,7 +52,7 @@ def shape(rng: np.random.Generator, name: str) -> lw.Geometry:
     corners = rng.normal(size=(int(rng.integers(4, 12)), 3)) * 0.15 if kind == "convex" else np.zeros((0, 3))
     rows = tuple(map(tuple, np.asarray(pose).tolist()))
     return lw.Geometry(
-        kind,  # type: ignore[arg-type]
+        kind,
         size,
         None,
         (1.0, 1.0, 1.0),
