@@ -285,7 +285,7 @@ class MiddleOfStep:
 
         There normals give way a little, too: what is wedged has some impulse then, and not any.
         """
-        if not self.held_normals:
+        if len(self.held_normals) < 2:  # one alone has an impulse that obeys
             return None
         cones = list(response.cones)
         for k, drift in self.held_normals.items():
