@@ -1,7 +1,7 @@
 """Freedoms as numbers that a slider can move, and configurations that obey closures and reach for goals.
 
-One least-squares problem for both, by the trust region of :mod:`linkwise.model.roots`: the residuals of all closures,
-and how far points and axes of bodies are from their goals, with the compiled kinematics of the model.
+One damped least-squares problem for both (Levenberg): the residuals of all closures, and how far points and axes of
+bodies are from their goals, with the compiled kinematics of the model.
 """
 
 from __future__ import annotations
@@ -18,7 +18,6 @@ from linkwise.errors import InputError
 from linkwise.joints import Handle
 from linkwise.mechanism.bodies_and_joints import JointInstance
 from linkwise.model.model import Model
-from linkwise.model.roots import nearest_root
 from linkwise.viz.solids import as_wxyz, from_wxyz
 
 
@@ -125,6 +124,9 @@ def _modal_scale(model: Model, joint: JointInstance) -> Array:
 
 CLOSED = 1e-7
 """Residual of closures that counts as closed, m or a pure number."""
+_STEPS = 40
+_AT = 1e-9
+"""Distance to a limit that counts as none, rad or m."""
 _LONGEST = 0.3
 """Longest step, rad or m."""
 
@@ -170,53 +172,101 @@ def is_closed(model: Model, q: Array) -> bool:
 
 def settled(model: Model, q: Array, goals: Sequence[PointGoal] = (), held: Sequence[int] = ()) -> Array:
     """Configuration as near to the goals as closures and joint limits allow; freedoms in `held` (places in v) stay."""
-    if not goals and not model.closures:
-        return q
-    free = np.setdiff1d(np.arange(model.nv), held)
-    between_places = [
-        row for c in model.closures for row in [True] * len(c.type.equations) + [False] * len(c.type.rate_equations)
-    ]
-    bounded = [joint for joint in model._independent if joint.nq == joint.nv]
+    free = np.ones(model.nv, bool)
+    free[list(held)] = False
+    places = np.array(
+        [
+            place
+            for c in model.closures
+            for place in [True] * len(c.type.equations) + [False] * len(c.type.rate_equations)
+        ],
+        bool,
+    )
 
-    def residual(x: Array, _: Array) -> Array:
-        e = [_error(model, x[0], goal) for goal in goals]
-        return np.concatenate([*e, 10.0 * model.closure_error(x[0])] if model.closures else e)[None]
+    def residuals(at: Array) -> tuple[Array, Array]:
+        e, J = [np.zeros(0)], [np.zeros((0, model.nv))]
+        for goal in goals:
+            error, rows = _error(model, at, goal)
+            e.append(error)
+            J.append(rows)
+        if model.closures:
+            e.append(10.0 * model.closure_error(at))
+            J.append(10.0 * model.constraints.jacobian(at)[places])
+        return np.concatenate(e), np.concatenate(J)[:, free]
 
-    def jacobian(x: Array, _: Array) -> Array:
-        J = [_rows(model, x[0], goal) for goal in goals]
-        J += [10.0 * model.constraints.jacobian(x[0])[between_places]] if model.closures else []
-        return np.concatenate(J)[None, :, free]
+    damping = 1e-6
+    e, J = residuals(q)
+    for _ in range(_STEPS):
+        if not len(e) or np.abs(e).max() < 1e-10:
+            break
+        scale = damping * max(float(np.sum(J * J)) / max(J.shape[1], 1), 1e-12)
+        candidate = _stepped(model, q, J, e, scale, free)
+        if candidate is None:
+            break
+        e_new, J_new = residuals(candidate)
+        if e_new @ e_new < e @ e:
+            gain = 1.0 - float(e_new @ e_new) / float(e @ e)
+            q, e, J, damping = candidate, e_new, J_new, max(damping * 0.2, 1e-9)
+            if gain < 1e-6:
+                break
+        else:
+            damping *= 10.0
+            if damping > 1e6:
+                break
+    return q
 
-    def integrated(x: Array, step: Array, _: Array) -> Array:
-        whole = np.zeros((1, model.nv))
-        whole[:, free] = step
-        return model.integrate(x, whole)
 
-    def room(x: Array) -> tuple[Array, Array]:
-        down, up = np.full((1, model.nv), -np.inf), np.full((1, model.nv), np.inf)
-        for joint in bounded:
-            at, place = joint.v_slice, joint.q_slice
-            down[:, at] = np.minimum(model.limits.lower[place] - x[:, place], 0.0)
-            up[:, at] = np.maximum(model.limits.upper[place] - x[:, place], 0.0)
-        return down[:, free], up[:, free]
-
-    ((found,), _) = nearest_root(residual, jacobian, integrated, q[None], 1e-10, room, _LONGEST)
-    return np.asarray(found)
-
-
-def _error(model: Model, q: Array, goal: PointGoal) -> Array:
-    """Distance of a point from its goal, m, and the turn of its body against that, as by a lever of 0.3 m."""
+def _error(model: Model, q: Array, goal: PointGoal) -> tuple[Array, Array]:
     X = model.pose(q, goal.body)
+    J = model.jacobian(q, goal.body, goal.point)
     position = X[:3, :3] @ goal.point + X[:3, 3] - goal.position
     if goal.rotation is None:
-        return position
-    return np.concatenate([position, 0.3 * Rotation.from_matrix(X[:3, :3] @ goal.rotation.T).as_rotvec()])
+        return position, J[3:]
+    turn = Rotation.from_matrix(X[:3, :3] @ goal.rotation.T).as_rotvec()
+    return np.concatenate([position, 0.3 * turn]), np.concatenate([J[3:], 0.3 * J[:3]])
 
 
-def _rows(model: Model, q: Array, goal: PointGoal) -> Array:
-    """The derivative of the error, as far as the turn is small."""
-    J = model.jacobian(q, goal.body, goal.point)
-    return J[3:] if goal.rotation is None else np.concatenate([J[3:], 0.3 * J[:3]])
+def _stepped(model: Model, q: Array, J: Array, e: Array, scale: float, free: Array) -> Array | None:
+    """One step of Newton's method up to the limits, with the freedoms held that are there; None where it ends."""
+    moving = np.ones(J.shape[1], bool)
+    columns = np.flatnonzero(free)
+    for _ in range(8):
+        step = np.zeros(model.nv)
+        if moving.any():
+            step[columns[moving]] = _damped(J[:, moving], e, scale)
+        largest = float(np.abs(step).max(initial=0.0))
+        if not np.isfinite(largest) or largest < 1e-12:
+            return None
+        candidate = model.integrate(q, step * min(1.0, _LONGEST / largest))
+        stuck = _stuck(model, q, candidate)[columns] & moving
+        if not stuck.any():
+            return np.clip(candidate, model.limits.lower, model.limits.upper)
+        moving &= ~stuck
+    return None
+
+
+def _damped(J: Array, e: Array, scale: float) -> Array:
+    """-(J*J + scale)⁻¹J*e, which is -J*(JJ* + scale)⁻¹e: the smaller of the two systems is solved."""
+    rows, columns = J.shape
+    step: Array
+    if rows < columns:
+        step = J.T @ np.linalg.solve(J @ J.T + scale * np.eye(rows), e)
+    else:
+        step = np.linalg.solve(J.T @ J + scale * np.eye(columns), J.T @ e)
+    return -step
+
+
+def _stuck(model: Model, q: Array, candidate: Array) -> Array:
+    """Mask (nv) of freedoms at a limit that would go beyond; only joints with a number for each freedom have any."""
+    found = np.zeros(model.nv, bool)
+    for joint in model._independent:
+        if joint.nq == joint.nv:
+            part = joint.q_slice
+            now, then = q[part], candidate[part]
+            found[joint.v_slice] = ((now >= model.limits.upper[part] - _AT) & (then > now)) | (
+                (now <= model.limits.lower[part] + _AT) & (then < now)
+            )
+    return found
 
 
 def resting(model: Model, q: ArrayLike | None = None) -> Array:
