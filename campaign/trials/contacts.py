@@ -102,7 +102,7 @@ def scene(rng: np.random.Generator, above: float, bounces: bool = True) -> Scene
 
 
 def blow(rng: np.random.Generator) -> str:
-    """What is wrong with a blow, or ""."""
+    """Fault of a blow, or ""."""
     found = scene(rng, 0.0, bounces=False)  # velocities that would gain energy are scaled
     if found is None:
         return ""
@@ -122,7 +122,7 @@ def blow(rng: np.random.Generator) -> str:
 
 
 def fall(rng: np.random.Generator) -> str:
-    """What is wrong with a motion, or ""."""
+    """Fault of a motion, or ""."""
     found = scene(rng, 0.05)
     if found is None:
         return ""
@@ -139,7 +139,7 @@ def fall(rng: np.random.Generator) -> str:
 
 
 def problem(seed: int, number: int) -> str:
-    """What is wrong with one trial, or ""."""
+    """Fault of one trial, or ""."""
     rng = np.random.default_rng([seed, number])
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)  # overlaps that last, steps that are long

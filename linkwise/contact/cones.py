@@ -375,19 +375,19 @@ class Response:
         eased: Response | None = None,
     ) -> tuple[list[Scalar], list[Scalar]]:
         """Impulses that obey all laws, and V with them; where there are none, those of ``eased`` laws, found anew."""
+        reached, found = self._found(V, impulses, rules)
+        if eased is None or rules.rounds == 1:
+            return reached, found
         n = len(V)
         free = [a - b for a, b in zip(V, self.pushed([0.0] * n, impulses), strict=True)]
-        V, found = self._found(V, impulses, rules)
-        if eased is None or rules.rounds == 1:
-            return V, found
         limit = by_digits(self.slopes[0], UNSOLVED, UNSOLVED_SINGLE)
 
         def anew(state: list[Scalar]) -> list[Scalar]:
             V, found = eased._found(free, [0.0] * len(impulses), rules)
             return [*V, *found, 0.0]
 
-        asked = where(self.signorini(V, found) > limit, 1.0, 0.0)
-        last = repeated_while(lambda state: state[-1] > 0.5, anew, [*V, *found, asked])
+        asked = where(self.signorini(reached, found) > limit, 1.0, 0.0)
+        last = repeated_while(lambda state: state[-1] > 0.5, anew, [*reached, *found, asked])
         return last[:n], last[n:-1]
 
     def signorini(self, V: Sequence[Scalar], impulses: Sequence[Scalar]) -> Scalar:
